@@ -19,7 +19,7 @@ use fairlab_sched::units::Nanos;
 use serde::Serialize;
 
 /// Name and version of the JSON output.
-pub(crate) const SCHEMA: &str = "explain/1";
+pub(crate) const SCHEMA: &str = "explain/2";
 
 /// Explanation of a task, a CPU or its load balancing at one time of a run.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -55,7 +55,7 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
     if output.is_json() {
         return output.json(&ExplainOutput { schema: SCHEMA, explanation, digest_matches: difference.is_none() });
     }
-    let text: String = explanation.sentences.iter().map(|sentence| wrap(&sanitize(sentence), 2)).collect();
+    let text: String = explanation.sentences().map(|sentence| wrap(&sanitize(sentence), 2)).collect();
     output.text(&text)
 }
 

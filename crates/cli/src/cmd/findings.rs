@@ -118,5 +118,6 @@ fn explain_sentences(manifest: &Manifest, finding: &Finding) -> Result<Vec<Strin
         return Ok(Vec::new());
     }
     let mut machine = rerun::repeat(manifest)?.machine;
-    Ok(explain::explain_moment(&mut machine, &finding.question, Nanos(finding.at_ns))?.sentences)
+    let explanation = explain::explain_moment(&mut machine, &finding.question, Nanos(finding.at_ns))?;
+    Ok(explanation.sentences().map(str::to_owned).collect())
 }

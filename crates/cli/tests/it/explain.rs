@@ -44,10 +44,17 @@ fn explain(place: &TempDir, question: &[&str]) -> (Value, String) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let answer: Value = serde_json::from_slice(&output.stdout).expect("the answer is JSON");
     assert_eq!(answer["digest_matches"], true);
-    let sentences = answer["sentences"].as_array().expect("there are sentences").iter();
+    let claims = answer["claims"].as_array().expect("there are claims").iter();
+    let sentences = claims.flat_map(|claim| claim["text"].as_array().expect("a claim has sentences"));
     let all: Vec<&str> = sentences.map(|one| one.as_str().expect("sentences are text")).collect();
     let all = all.join("\n");
     (answer, all)
+}
+
+/// Returns the first claim of a kind; null if there is none.
+fn claim<'a>(answer: &'a Value, kind: &str) -> &'a Value {
+    let claims = answer["claims"].as_array().expect("there are claims");
+    claims.iter().find(|claim| claim["kind"] == kind).unwrap_or(&Value::Null)
 }
 
 /// Returns the last event up to a time (from the start of the run) that satisfies a condition.
@@ -67,18 +74,18 @@ fn a_wakeup_is_placed_on_an_idle_cpu_near_the_busy_previous_one() {
          task sleeper cpu=1 run 1ms sleep 49500us run 5ms\n\
          task hog n=2 cpu=1 start=2ms mask=1-1 run 1s\n");
     let (answer, said) = explain(&place, &["--task", "sleeper", "--at", "51ms"]);
-    let facts = &answer["facts"];
+    let (state, selection) = (claim(&answer, "task-state"), claim(&answer, "selection"));
     let woken = last_event(&events, 51_000_000, |event| event["e"] == "wakeup" && event["pid"] == 1000);
-    assert_eq!(facts["state"], "runs");
-    assert_eq!(facts["cpu"], woken["cpu"]);
-    assert_eq!(facts["selection"]["cpu"], woken["cpu"]);
-    assert_eq!(facts["selection"]["at_ns"], at_ns(woken));
-    assert_ne!(facts["cpu"], facts["selection"]["prev"], "hogs are on the previous CPU: {said}");
+    assert_eq!(state["state"], "runs");
+    assert_eq!(state["cpu"], woken["cpu"]);
+    assert_eq!(selection["cpu"], woken["cpu"]);
+    assert_eq!(selection["at_ns"], at_ns(woken));
+    assert_ne!(state["cpu"], selection["prev"], "hogs are on the previous CPU: {said}");
     assert!(said.contains("runs on CPU") && said.contains("It was woken at 50.5ms"), "{said}");
-    let rule = facts["selection"]["rule"].as_str().expect("a rule has decided");
+    let rule = selection["rule"]["name"].as_str().expect("a rule has decided");
     assert!(said.contains(&format!("by rule {rule}: ")), "{said}");
-    assert!(said.contains(&format!("previous CPU was {}", facts["selection"]["prev"])), "{said}");
-    assert!(facts["selection"]["scanned"].as_u64() > Some(0) && said.contains("The scan checked"), "{said}");
+    assert!(said.contains(&format!("previous CPU was {}", selection["prev"])), "{said}");
+    assert!(selection["scanned"].as_u64() > Some(0) && said.contains("The scan checked"), "{said}");
 }
 
 #[test]
@@ -87,18 +94,19 @@ fn a_task_waits_behind_a_hog_as_long_as_the_trace_says() {
          task hog cpu=0 mask=0-0 run 1s\n\
          task late cpu=0 mask=0-0 run 30ms\n");
     let (answer, said) = explain(&place, &["--task", "late", "--at", "3ms"]);
-    assert_eq!(answer["facts"]["state"], "waits");
-    assert_eq!(answer["facts"]["wait"]["ns"], 3_000_000);
+    assert_eq!(claim(&answer, "task-state")["state"], "waits");
+    let wait = claim(&answer, "wait");
+    assert_eq!((&wait["since_ns"], &wait["until_ns"], &wait["is_open"]), (&0.into(), &3_000_000.into(), &true.into()));
     assert!(said.contains("CPU 0 ran hog (pid 1000) for 3ms"), "{said}");
     assert!(said.contains("It may run on CPU 0 only."), "{said}");
 
     let runs = |pid: u64| move |event: &Value| event["e"] == "switch" && event["next"] == pid;
     let first = events.iter().find(|event| runs(1001)(event)).expect("it runs at some time");
     let (answer, said) = explain(&place, &["--task", "1001", "--at", &format!("{}ns", at_ns(first))]);
-    assert_eq!(answer["facts"]["state"], "runs");
-    assert_eq!(answer["facts"]["wait"]["until_ns"], at_ns(first));
-    assert_eq!(answer["facts"]["wait"]["ran"][0]["pid"], 1000);
-    assert_eq!(answer["facts"]["wait"]["ran"][0]["ns"], at_ns(first));
+    assert_eq!(claim(&answer, "task-state")["state"], "runs");
+    assert_eq!(claim(&answer, "wait")["until_ns"], at_ns(first));
+    assert_eq!(claim(&answer, "wait")["ran"][0]["task"]["pid"], 1000);
+    assert_eq!(claim(&answer, "wait")["ran"][0]["ns"], at_ns(first));
     assert!(said.contains("After it was forked at 0ns it waited"), "{said}");
 }
 
@@ -106,18 +114,18 @@ fn a_task_waits_behind_a_hog_as_long_as_the_trace_says() {
 fn a_cpu_idles_while_tasks_wait_that_may_not_run_there() {
     let (place, events) = run("cpus 4\nend 40ms\ntask hog n=3 cpu=1 mask=1-1 run 1s\n");
     let (answer, said) = explain(&place, &["--cpu", "0", "--at", "10ms"]);
-    let facts = &answer["facts"];
-    assert_eq!((&facts["idle"], facts["waiting"].as_array().map(Vec::len)), (&Value::Bool(true), Some(2)), "{said}");
+    let waiting = claim(&answer, "waiting-tasks")["tasks"].as_array().expect("a list");
+    assert_eq!((&claim(&answer, "cpu-state")["is_idle"], waiting.len()), (&Value::Bool(true), 2), "{said}");
     let running = last_event(&events, 10_000_000, |event| event["e"] == "switch" && event["cpu"] == 1);
-    for waiting in facts["waiting"].as_array().expect("there are two") {
-        assert_eq!((&waiting["cpu"], &waiting["may_use_cpu"]), (&Value::from(1), &Value::Bool(false)));
-        assert_ne!(waiting["pid"], running["next"], "who runs does not wait");
+    for waiting in waiting {
+        assert_eq!((&waiting["cpu"], &waiting["allowed"]), (&Value::from(1), &Value::from(vec![1])));
+        assert_ne!(waiting["task"]["pid"], running["next"], "who runs does not wait");
     }
     assert!(said.contains("CPU 0 is idle, since 0ns"), "{said}");
     assert!(said.contains("may not run on CPU 0 (allowed: 1)"), "{said}");
 
     let (answer, said) = explain(&place, &["--balance", "0", "--at", "10ms"]);
-    let pass = &answer["facts"]["passes"][0];
+    let pass = &claim(&answer, "passes")["passes"][0];
     let counted =
         last_event(&events, 10_000_000, |event| event["e"] == "lb" && event["cpu"] == 0 && event["c"] == "lb_count");
     assert_eq!(pass["at_ns"], at_ns(counted));
@@ -166,12 +174,16 @@ fn in_a_cache_of_eight_with_seven_busy_a_wakeup_does_not_find_the_idle_cpu_but_n
     let scenario = include_str!("../../../../scenarios/eight-cpus.scn");
     let (place, events) = run(scenario);
     let (answer, said) = explain(&place, &["--task", "wakee", "--at", "1512.2ms"]);
-    let selection = &answer["facts"]["selection"];
-    assert_eq!((&answer["facts"]["state"], &answer["facts"]["cpu"]), (&"waits".into(), &0.into()), "{said}");
-    assert_eq!((&selection["rule"], &selection["scan_limit"]), (&"ScanBusy".into(), &0.into()), "{said}");
+    let selection = claim(&answer, "selection");
+    assert_eq!(
+        (&claim(&answer, "task-state")["state"], &claim(&answer, "task-state")["cpu"]),
+        (&"waits".into(), &0.into()),
+        "{said}"
+    );
+    assert_eq!((&selection["rule"]["name"], &selection["scan_limit"]), (&"ScanBusy".into(), &0.into()), "{said}");
     assert!(said.contains("CPU 7 is idle and allowed for it"), "{said}");
 
-    let wakee = answer["facts"]["pid"].as_u64().expect("the task has a pid");
+    let wakee = claim(&answer, "task-state")["task"]["pid"].as_u64().expect("the task has a pid");
     let at = |time: u64, kind: &str| {
         events.iter().find(|event| event["e"] == kind && event["t"] == START + time).expect("the trace has it").clone()
     };
@@ -187,7 +199,7 @@ fn in_a_cache_of_eight_with_seven_busy_a_wakeup_does_not_find_the_idle_cpu_but_n
         line(r#"{"t":2513010000,"e":"switch","cpu":7,"prev":1007,"next":1008,"st":1}"#)
     );
     let (answer, said) = explain(&place, &["--task", "wakee", "--at", "1513.5ms"]);
-    assert_eq!((wakee, &answer["facts"]["cpu"]), (1008, &7.into()), "{said}");
+    assert_eq!((wakee, &claim(&answer, "task-state")["cpu"]), (1008, &7.into()), "{said}");
     let (_, said) = explain(&place, &["--balance", "7", "--at", "1513.5ms"]);
     assert!(said.contains("At 1.51301s, newly-idle pass at level MC (CPUs 0-7): Moved: Tasks were moved"), "{said}");
 
@@ -195,7 +207,7 @@ fn in_a_cache_of_eight_with_seven_busy_a_wakeup_does_not_find_the_idle_cpu_but_n
     let (place, _) = run(&format!("{scenario}feature SIS_UTIL 0\n"));
     let (answer, said) = explain(&place, &["--task", "wakee", "--at", "1512.2ms"]);
     assert_eq!(
-        (&answer["facts"]["cpu"], &answer["facts"]["selection"]["rule"]),
+        (&claim(&answer, "task-state")["cpu"], &claim(&answer, "selection")["rule"]["name"]),
         (&7.into(), &"IdleCpu".into()),
         "{said}"
     );
@@ -211,19 +223,19 @@ fn a_pick_of_eevdf_is_that_of_the_trace_and_takes_the_earliest_deadline_of_the_e
     let mut nr_refused = 0;
     for at_ms in (20..290).step_by(9) {
         let (answer, said) = explain(&place, &["--cpu", "0", "--at", &format!("{at_ms}ms")]);
-        let pick = &answer["facts"]["pick"][0];
+        let pick = claim(&answer, "pick");
         let switch = last_event(&events, at_ms * 1_000_000, |event| event["e"] == "switch");
-        assert_eq!(pick["picked"]["pid"], switch["next"], "{said}");
-        assert!(said.contains(&format!("by rule {}: ", pick["rule"].as_str().expect("a rule"))), "{said}");
+        assert_eq!(pick["picked"]["task"]["pid"], switch["next"], "{said}");
+        assert!(said.contains(&format!("by rule {}: ", pick["rule"]["name"].as_str().expect("a rule"))), "{said}");
         let entities = pick["entities"].as_array().expect("there are entities");
         let number = |entity: &Value, key: &str| entity[key].as_i64().expect("a number");
         let eligible = || entities.iter().filter(|entity| entity["eligible"] == true);
-        assert_eq!(pick["eligible"], eligible().count());
+        assert_eq!(pick["nr_eligible"], eligible().count());
         assert!(
             entities.iter().all(|entity| (entity["eligible"] == true) == (number(entity, "lag_ns") >= 0)),
             "{said}"
         );
-        if pick["rule"] == "EarliestDeadline" {
+        if pick["rule"]["name"] == "EarliestDeadline" {
             let earliest = eligible().map(|entity| number(entity, "deadline")).min();
             assert_eq!(earliest, Some(number(&pick["picked"], "deadline")), "{said}");
             let is_earlier = |entity: &&Value| Some(number(entity, "deadline")) < earliest;
@@ -240,16 +252,15 @@ fn preemption_and_delayed_dequeues_of_eevdf_are_those_of_the_trace() {
     for at_ms in 20..120 {
         for (name, pid) in [("short", 1002), ("nap", 1003)] {
             let (answer, said) = explain(&place, &["--task", name, "--at", &format!("{at_ms}ms")]);
-            let facts = &answer["facts"];
-            let preemption = &facts["preemption"];
-            if let Some(rule) = preemption["rule"].as_str().filter(|_| facts["state"] != "sleeps") {
+            let preemption = claim(&answer, "preemption");
+            if let Some(rule) = preemption["rule"]["name"].as_str() {
                 let wakeup =
                     last_event(&events, at_ms * 1_000_000, |event| event["e"] == "wakeup" && event["pid"] == pid);
                 assert_eq!(preemption["at_ns"], at_ns(wakeup), "{said}");
                 assert!(said.contains(&format!("by rule {rule}: ")), "{said}");
                 rules.push(rule.to_owned());
             }
-            if let Some(lag) = facts["delayed_dequeue"]["lag_ns"].as_i64() {
+            if let Some(lag) = claim(&answer, "delayed-dequeue")["lag_ns"].as_i64() {
                 assert!(lag < 0, "only entities that are not eligible are delayed: {said}");
                 delays += 1;
             }
@@ -265,13 +276,13 @@ fn preemption_and_delayed_dequeues_of_eevdf_are_those_of_the_trace() {
 fn the_fair_server_is_named_by_a_task_that_starves_and_by_the_cpu_that_it_serves() {
     let (place, events) = run_on(EEVDF, &["--kernel", "6.12"]);
     let (answer, said) = explain(&place, &["--task", "hog0", "--at", "900ms"]);
-    let server = &answer["facts"]["fair_server"];
+    let server = claim(&answer, "fair-server");
     assert!(said.contains("The fair server of CPU 0 has 50ms in each 1s"), "{said}");
     assert!(said.contains("It runs a fair task at "), "{said}");
     let served = last_event(&events, 1_499_000_000, |event| event["e"] == "switch" && event["prev"] == 1004);
-    assert!(server["waits_until_ns"].as_u64().expect("it waits") <= at_ns(served));
+    assert!(server["runs_from_ns"].as_u64().expect("it waits") <= at_ns(served));
     let (answer, said) = explain(&place, &["--cpu", "0", "--at", &format!("{}ns", at_ns(served) + 100_000)]);
-    assert_eq!(answer["facts"]["fair_server"]["last_starved_ns"], at_ns(served), "{said}");
+    assert_eq!(claim(&answer, "fair-server")["last_starved_ns"], at_ns(served), "{said}");
     assert!(said.contains("It last ran a fair task at "), "{said}");
 }
 
@@ -289,10 +300,10 @@ fn the_fair_server_has_its_present_budget_and_is_known_from_its_start() {
     let (place, _) = run_on(EEVDF, &["--kernel", "6.12"]);
     // Fair tasks have used 45 ms of its budget since the new period began at 255 ms.
     let (answer, said) = explain(&place, &["--cpu", "0", "--at", "900ms"]);
-    assert_eq!(answer["facts"]["fair_server"]["runtime_ns"], 5_000_000, "{said}");
+    assert_eq!(claim(&answer, "fair-server")["runtime_ns"], 5_000_000, "{said}");
     assert!(said.contains("at the last update 5ms left (45ms used)"), "{said}");
     let (answer, said) = explain(&place, &["--cpu", "0", "--at", "1ms"]);
-    assert_eq!(answer["facts"]["fair_server"]["step"], Value::Null);
+    assert_eq!(claim(&answer, "fair-server")["last_step"], Value::Null);
     assert!(said.contains("The fair server of CPU 0 has 50ms in each 1s"), "{said}");
 }
 
@@ -321,7 +332,7 @@ fn decisions_about_a_fair_task_are_not_those_of_the_deadline_task_that_it_became
     let place = run_case("stale-preemption.json", &["--machine", "laptop-8"]);
     let (answer, said) = explain(&place, &["--task", "d-0", "--at", "2550ms"]);
     assert!(said.contains("That was before it became a deadline task."), "{said}");
-    assert_eq!(answer["facts"]["preemption"], Value::Null, "{said}");
+    assert_eq!(claim(&answer, "preemption"), &Value::Null, "{said}");
     assert!(!said.contains("Its wake-up did not preempt"), "{said}");
     assert!(said.contains("It has used up its runtime"), "{said}");
 }
@@ -331,7 +342,7 @@ fn a_deadline_task_that_is_woken_too_late_for_its_period_has_not_used_up_its_run
     // It needs 1 ms of each 20 ms, within 5 ms; a second wake-up comes between this deadline and the next period.
     let (place, _) = run("cpus 1\nend 60ms\ntask dl dl=2ms/5ms/20ms cpu=0 loop run 1ms sleep 7ms\n");
     let (answer, said) = explain(&place, &["--task", "dl", "--at", "10ms"]);
-    assert_eq!(answer["facts"]["state"], "throttled", "{said}");
+    assert_eq!(claim(&answer, "task-state")["state"], "throttled", "{said}");
     assert!(said.contains("woken after its deadline and before its next period"), "{said}");
     let (place, _) = run("cpus 1\nend 60ms\ntask dl dl=2ms/5ms/20ms cpu=0 run 50ms\n");
     let (_, said) = explain(&place, &["--task", "dl", "--at", "10ms"]);

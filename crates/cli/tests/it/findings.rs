@@ -27,7 +27,9 @@ fn a_finding_has_a_moment_a_command_and_the_sentences_that_the_command_tells() {
     let answer = items(&answers).iter().find(|answer| answer["rule"] == "idle-while-waiting").expect("it was planted");
     let command = answer["explain"].as_str().expect("there is a command").to_owned();
     let words: Vec<&str> = command.split(' ').skip(1).chain(["--json"]).collect();
-    assert_eq!(json_of(&words)["sentences"], answer["because"], "{command}");
+    let explained = json_of(&words);
+    let sentences = items(&explained["claims"]).iter().flat_map(|claim| items(&claim["text"]).to_vec());
+    assert_eq!(serde_json::Value::from_iter(sentences), answer["because"], "{command}");
     let text = stdout_of(&["findings", &dir, "--idle", "1ms"]);
     assert!(text.contains("idle-while-waiting: b waited"), "{text}");
 }

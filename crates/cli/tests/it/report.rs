@@ -88,7 +88,9 @@ fn a_page_explains_findings_and_long_waits_as_explain_does() {
     let run = &data["runs"][0];
     let sentences = |question: &str, at_ns: u64| {
         let (option, value) = question.split_once(' ').expect("an option and its value");
-        json_of(&["explain", text(&dir), option, value, "--at", &format!("{at_ns}ns"), "--json"])["sentences"].clone()
+        let answer = json_of(&["explain", text(&dir), option, value, "--at", &format!("{at_ns}ns"), "--json"]);
+        let claims = answer["claims"].as_array().expect("a list").iter();
+        serde_json::Value::from_iter(claims.flat_map(|claim| claim["text"].as_array().expect("a list").clone()))
     };
 
     let found = json_of(&["findings", text(&dir), "--json"]);

@@ -66,6 +66,10 @@ pub(super) struct TaskHistory {
     pub(super) nr_wakeups: u32,
     /// EEVDF: last time at which it was woken while its dequeue was delayed, so that no CPU was selected.
     pub(super) woken_on_queue: Option<Nanos>,
+    /// Priority, as of the last event of the task.
+    prio: Option<i32>,
+    /// Priority at the last wake-up.
+    pub(super) woken_prio: Option<i32>,
     /// Whether the task ran when it was throttled last, so that it has used its runtime.
     pub(super) ran_when_throttled: bool,
 }
@@ -118,6 +122,8 @@ static UNKNOWN: TaskHistory = TaskHistory {
     delay: None,
     nr_wakeups: 0,
     woken_on_queue: None,
+    prio: None,
+    woken_prio: None,
     ran_when_throttled: false,
 };
 
@@ -272,6 +278,7 @@ impl History {
             return;
         }
         track.nr_wakeups += 1;
+        track.woken_prio = track.prio;
         // A completed selection belongs to an earlier wake-up, after which the task left the fair class.
         track.selection = track.selection.filter(|selection| !selection.is_done);
         if let Some(selection) = &mut track.selection {
@@ -417,6 +424,7 @@ impl SchedObserver for History {
             Event::Wakeup { task, cpu, is_new, .. } => self.on_wakeup(now, task, cpu, is_new),
             Event::Switch { cpu, prev, next, prev_state } => self.on_switch(now, cpu, prev, next, prev_state),
             Event::Migrate { task, from, to, on } => self.on_migrate(now, task, from, to, on),
+            Event::Priority { task, prio, .. } => self.task_mut(task).prio = Some(prio),
             Event::Throttling { task, limit } => self.on_throttling(now, task, limit),
             Event::WakeupDecision(decision) => {
                 let current = self.cpus[decision.waker.index()].current;

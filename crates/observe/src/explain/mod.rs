@@ -8,20 +8,21 @@
 //! woke a task, the reason why a task outside the fair class got its CPU, picks of kernels without EEVDF, the
 //! reason for a missing newly-idle pass.
 
+pub mod claims;
 mod cpu;
 mod eevdf;
 mod history;
-mod phrases;
+mod records;
 mod task;
 
 pub use history::History;
 
+use claims::Statement;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::suggest;
 use serde::Serialize;
-use serde_json::Value;
 use std::fmt;
 
 /// Subject of an explanation.
@@ -40,10 +41,15 @@ pub enum Question {
 pub struct Explanation {
     /// Explained moment in ns from the start of the run.
     pub at_ns: u64,
-    /// Sentences, the most important first.
-    pub sentences: Vec<String>,
-    /// Values that the sentences contain.
-    pub facts: Value,
+    /// Claims with their sentences, the most important first.
+    pub claims: Vec<Statement>,
+}
+
+impl Explanation {
+    /// Returns the sentences of all claims.
+    pub fn sentences(&self) -> impl Iterator<Item = &str> {
+        self.claims.iter().flat_map(|statement| statement.text.iter().map(String::as_str))
+    }
 }
 
 /// Subject of an explanation that does not exist.
@@ -96,7 +102,7 @@ pub fn explain(
     now: Nanos,
 ) -> Result<Explanation, ExplainError> {
     let view = ExplainContext { machine, history, now };
-    let (sentences, facts) = match question {
+    let claims = match question {
         Question::Task(name) => match &find_tasks(machine, name)?[..] {
             [only] => task::explain(view, *only),
             family => task::explain_family(view, name, family),
@@ -104,7 +110,7 @@ pub fn explain(
         Question::Cpu(cpu) => cpu::explain(view, known_cpu(machine, *cpu)?),
         Question::Balance(cpu) => cpu::explain_balance(view, known_cpu(machine, *cpu)?),
     };
-    Ok(Explanation { at_ns: phrases::moment(now).0, sentences, facts })
+    Ok(Explanation { at_ns: records::moment(now), claims })
 }
 
 #[derive(Clone, Copy)]

@@ -155,7 +155,7 @@ impl PageRun {
             advance(machine, &mut history, now)?;
             // A question about a task that does not exist at that moment has no explanation.
             if let Ok(answer) = explain(machine, &history, &question, now) {
-                *explanation = answer.sentences;
+                *explanation = answer.sentences().map(str::to_owned).collect();
             }
         }
         self.findings = Some(page_findings);

@@ -129,7 +129,8 @@ impl CaseChecker {
     pub(super) fn explain_violation(&self, text: String, broken: &Violation) -> Result<Vec<String>, CliError> {
         let Some(question) = &broken.question else { return Ok(Vec::new()) };
         let mut machine = ready(&self.spec(text))?.machine;
-        Ok(explain::explain_moment(&mut machine, question, Nanos(broken.at_ns))?.sentences)
+        let explanation = explain::explain_moment(&mut machine, question, Nanos(broken.at_ns))?;
+        Ok(explanation.sentences().map(str::to_owned).collect())
     }
 }
 

@@ -4,6 +4,7 @@
 
 use jsonschema::Validator;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -107,20 +108,62 @@ pub fn name_of_form(form: &str) -> &str {
 /// Returns a validator for a format that rejects keys without a definition in the schema.
 pub fn validator(form: &str) -> Validator {
     let mut schema = json_of(&["schema", form]);
-    close(&mut schema);
+    let mut open = BTreeSet::new();
+    let mut nr_open = None;
+    // A definition may be known to be open only after it was visited.
+    while nr_open.replace(open.len()) != Some(open.len()) {
+        collect_open(&schema, "", &mut open);
+    }
+    close(&mut schema, "", &open);
     jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("the schema of {form}: {error}"))
 }
 
-/// Forbids unknown keys in all objects with defined keys.
-fn close(schema: &mut Value) {
+/// Keywords whose subschemas describe the object itself, as those of flattened records do.
+const COMPOSITIONS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
+
+/// Collects the pointers of schemas that describe a part of an object, so that the object has more keys than they
+/// define.
+fn collect_open(schema: &Value, pointer: &str, open: &mut BTreeSet<String>) {
     match schema {
         Value::Object(keys) => {
-            keys.values_mut().for_each(close);
-            if keys.contains_key("properties") && !keys.contains_key("additionalProperties") {
-                keys.insert("additionalProperties".to_owned(), Value::Bool(false));
+            let is_part = keys.contains_key("properties") || open.contains(pointer);
+            for composition in COMPOSITIONS.iter().filter(|_| is_part) {
+                let members = keys.get(*composition).and_then(Value::as_array).map_or(0, Vec::len);
+                open.extend((0..members).map(|index| format!("{pointer}/{composition}/{index}")));
+            }
+            if let Some(target) = keys.get("$ref").and_then(Value::as_str).filter(|_| is_part) {
+                open.insert(target.trim_start_matches('#').to_owned());
+            }
+            for (key, value) in keys {
+                collect_open(value, &format!("{pointer}/{key}"), open);
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(close),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                collect_open(item, &format!("{pointer}/{index}"), open);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Forbids unknown keys in all objects with defined keys, other than the open ones.
+fn close(schema: &mut Value, pointer: &str, open: &BTreeSet<String>) {
+    match schema {
+        Value::Object(keys) => {
+            for (key, value) in keys.iter_mut() {
+                close(value, &format!("{pointer}/{key}"), open);
+            }
+            let is_closed = keys.contains_key("properties") && !keys.contains_key("additionalProperties");
+            if is_closed && !open.contains(pointer) {
+                keys.insert("unevaluatedProperties".to_owned(), Value::Bool(false));
+            }
+        }
+        Value::Array(items) => {
+            for (index, item) in items.iter_mut().enumerate() {
+                close(item, &format!("{pointer}/{index}"), open);
+            }
+        }
         _ => {}
     }
 }

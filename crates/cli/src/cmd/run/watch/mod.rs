@@ -281,7 +281,7 @@ fn explain_last_decision(machine: &Machine, listeners: &WatchedRun<'_>, cpu: u32
     let watcher = &listeners.watcher;
     let question = watcher.question().unwrap_or(Question::Cpu(cpu));
     match explain(machine, watcher.history(), &question, now) {
-        Ok(explanation) => explanation.sentences,
+        Ok(explanation) => explanation.sentences().map(str::to_owned).collect(),
         Err(error) => vec![error.to_string()],
     }
 }
