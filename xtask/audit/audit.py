@@ -21,6 +21,7 @@ from pathlib import Path
 
 import bench
 import cases
+import claims
 import compare
 import comparisons
 import exports
@@ -73,13 +74,17 @@ def audit_run(name, arguments, directory, cut_after=None, with_exports=True, wit
     if "settling" in reported:
         recomputed["settling"] = metrics.of_settling(log)
     comparison.walk("", "", reported, recomputed)
+    checked = Counter()
     if with_text:
         text = subprocess.run(
             [PROGRAM, "run", *workload, "--tables", "all", "--measure", "all"],
             cwd=directory, capture_output=True, text=True, timeout=600,
         )
         tables.compare(comparison, text.stdout, recomputed)
-        fairlab(["run", *workload, "-o", str(run_directory)], directory)
+        state_file = Path(directory) / "state.jsonl"
+        fairlab(["run", *workload, "-o", str(run_directory), "--trace-jsonl", str(state_file)], directory)
+        explain = lambda options: fairlab(["explain", str(run_directory), *options, "--json"], directory)[0]
+        checked = claims.audit(comparison, log, claims.read_state(state_file), name, explain) if log.machine["built_in"] else Counter()
         fairlab(["report", str(run_directory), "-o", str(page_file)], directory)
         run, rules = page.read(page_file)
         page.compare(comparison, run, rules, log)
@@ -94,7 +99,7 @@ def audit_run(name, arguments, directory, cut_after=None, with_exports=True, wit
     if "kernel" in reported["run"] and reported["run"]["kernel"] != "6.1":
         found.append("kernels before 6.1")
     row = result(name, comparison, found, len(log.events))
-    return {**row, "witnesses": installed}
+    return {**row, "witnesses": installed, "claims": checked}
 
 
 def audit_random(name, case, directory):
@@ -237,6 +242,9 @@ def print_report(rows, random_runs):
           f"{len(differences)} differences, {len(errors)} errors")
     witnesses = Counter(tool for row in audited for tool in row.get("witnesses", []))
     print("exports read by other tools:", ", ".join(f"{tool} {nr} runs" for tool, nr in witnesses.items()) or "none")
+    claims_by_kind = sum((Counter(row.get("claims", {})) for row in audited), Counter())
+    print(f"{claims_by_kind.total()} claims of explanations checked:",
+          ", ".join(f"{kind} {nr}" for kind, nr in claims_by_kind.most_common()))
     missing = sorted(
         path for path in CATALOGUE[0]
         if path not in paths and not any(other.startswith(path + ".") for other in paths)

@@ -111,6 +111,11 @@ def are_equal(reported, recomputed):
 class Comparison:
     """Differences and number of compared leaves."""
 
+    def add_claim(self, place, question, reported, expected):
+        """Adds a difference of an explanation."""
+        metric = f"explain: {place}"
+        self.differences.append({"metric": metric, "at": question, "reported": str(reported)[:300], "recomputed": str(expected)[:300]})
+
     def __init__(self, catalogue):
         self.metrics, self.others = catalogue
         self.nr_compared = 0

@@ -16,7 +16,7 @@ class Log:
 
     def __init__(self, path):
         self.specs, self.groups, self.cpus, self.domains, self.cpusets = [], [], [], [], []
-        self.events = []
+        self.events, self.sched_domains, self.names = [], [], {}
         self.reset_index, self.from_t, self.end = 0, None, None
         with open(path, encoding="utf-8") as lines:
             for line in lines:
@@ -32,14 +32,29 @@ class Log:
             self.machine, self.from_t = line, line["t"]
         elif kind == "cpuset_spec":
             self.cpusets.append(line)
-        elif kind in ("cpu", "domain", "group", "spec"):
+        elif kind in ("cpu", "domain", "group", "spec", "sched_domain"):
             getattr(self, kind + "s").append(line)
         elif kind == "reset":
             self.reset_index, self.from_t = len(self.events), line["t"]
+        elif kind == "name":
+            self.names[line["index"]] = line["name"]
         elif kind == "end":
             self.end = line["t"]
         else:
             self.events.append(line)
+
+    def domains_of(self, cpu):
+        """Returns the sched domains of a CPU at the start, by level."""
+        own = [domain for domain in self.sched_domains if domain["cpu"] == cpu]
+        return {domain["level"]: {"name": domain["name"], "cpus": domain["cpus"]} for domain in own}
+
+    def has_servers(self):
+        """Whether the kernel has fair servers."""
+        return self.machine["has_servers"]
+
+    def name_of(self, index):
+        """Returns the name of a task of the machine."""
+        return self.names[index]
 
     def of(self, *kinds, counted=False):
         """Returns the events of some kinds, only those after the warm-up if `counted`."""

@@ -348,3 +348,38 @@ fn a_deadline_task_that_is_woken_too_late_for_its_period_has_not_used_up_its_run
     let (_, said) = explain(&place, &["--task", "dl", "--at", "10ms"]);
     assert!(said.contains("It has used up its runtime"), "{said}");
 }
+
+#[test]
+fn a_tick_that_runs_again_is_not_stopped_although_its_cpu_still_counts_as_tickless() {
+    // CPU 1 runs a task for less than a tick after its tick stopped, and idles again until the next tick.
+    let board = "name = \"ticks\"\nhz = 250\nidle_governor = \"menu\"\n[cpus]\ncount = 2\n\
+                 [[idle_state]]\nname = \"C1\"\nexit_latency_ns = 2000\ntarget_residency_ns = 2000\n";
+    let place = TempDir::new().expect("there is a place for temporary files");
+    let (machine, file, dir) = (place.path().join("m.toml"), place.path().join("it.scn"), place.path().join("run"));
+    std::fs::write(&machine, board).expect("the machine can be written");
+    std::fs::write(&file, "cpus 2\nend 60ms\ntask a cpu=1 mask=1-1 run 50us sleep 10ms run 50us sleep 900us run 50us sleep 900us run 50us sleep 900us run 50us sleep 900us run 50us sleep 900us\n").expect("it can be written");
+    let log = dir.with_extension("jsonl");
+    let output =
+        fairlab(&["run", text(&file), "--machine", text(&machine), "-o", text(&dir), "--event-log", text(&log)]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let log = std::fs::read_to_string(&log).expect("there is a log");
+    let events: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect();
+    let mut seen = std::collections::BTreeSet::new();
+    for at_us in (10_000..30_000).step_by(170) {
+        let at = START + at_us * 1000;
+        let (answer, said) = explain(&place, &["--cpu", "1", "--at", &format!("{at_us}us")]);
+        let tick = claim(&answer, "tick");
+        let (Some(is_stopped), Some(is_tickless)) = (tick["is_stopped"].as_bool(), tick["is_tickless"].as_bool())
+        else {
+            continue;
+        };
+        let next = events.iter().find(|event| {
+            let ends = ["tick", "idle_exit", "switch"].contains(&event["e"].as_str().unwrap_or_default());
+            ends && event["cpu"] == 1 && event["t"].as_u64() > Some(at)
+        });
+        let ticks = next.is_some_and(|event| event["e"] == "tick");
+        assert!(!(ticks && is_stopped), "{said}");
+        seen.insert((is_stopped, is_tickless, ticks));
+    }
+    assert!(seen.contains(&(true, true, false)) && seen.contains(&(false, true, true)), "{seen:?}");
+}

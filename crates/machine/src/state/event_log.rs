@@ -15,6 +15,8 @@ use crate::interface::observation::{Interest, KernelPath, MachineEvent};
 use crate::observer::Observer;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::interface::eevdf::{EevdfEvent, PickCandidate};
+use fairlab_sched::interface::lag::EntityLag;
 use fairlab_sched::probe::{Event, RuntimeLimit, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::{KernelOp, OpCounts};
@@ -34,6 +36,7 @@ impl<W: Write> EventLog<W> {
     pub fn new(out: W, machine: &Machine<impl Engine>) -> Self {
         let mut log = Self { out, error: None };
         log.write_machine(machine);
+        log.write_domains(machine);
         log.write_workload(machine);
         log
     }
@@ -53,6 +56,9 @@ impl<W: Write> EventLog<W> {
     /// # Errors
     /// If a line could not be written, now or earlier.
     pub fn finish(mut self, machine: &Machine<impl Engine>) -> io::Result<()> {
+        for (index, task) in machine.tasks().iter().enumerate() {
+            self.line(&json!({ "e": "name", "index": index, "name": task.name, "pid": task.pid }));
+        }
         self.line(&json!({ "e": "end", "t": machine.now().0 }));
         match self.error {
             Some(error) => Err(error),
@@ -66,11 +72,13 @@ impl<W: Write> EventLog<W> {
             "e": "machine",
             "t": machine.now().0,
             "cpus": hardware.nr_cpus(),
+            "tick": hardware.tick.0,
             "has_costs": !hardware.costs.is_zero_cost(),
             "has_turbo": hardware.turbo.is_some(),
             "has_smt": !hardware.smt_shares.is_empty(),
             "scale_work": hardware.scale_work,
             "built_in": machine.as_built_in().is_some(),
+            "has_servers": machine.as_built_in().is_some_and(|machine| machine.sched().series().is_eevdf()),
         }));
         let domains = &hardware.frequency_domains;
         for index in 0..hardware.nr_cpus() {
@@ -91,6 +99,20 @@ impl<W: Write> EventLog<W> {
         }
         for (index, domain) in domains.iter().enumerate() {
             self.line(&json!({ "e": "domain", "domain": index, "khz": domain.khz(), "power_uw": domain.power_uw() }));
+        }
+    }
+
+    /// Writes the sched domains of each CPU, the narrowest first.
+    fn write_domains(&mut self, machine: &Machine<impl Engine>) {
+        let Some(sched) = machine.as_built_in().map(Machine::sched) else { return };
+        let domains = sched.domains();
+        for cpu in sched.cpu_ids() {
+            for domain in domains.chain(cpu).map(|domain| &domains.domains[domain]) {
+                let cpus: Vec<u32> = domain.span.iter().map(|cpu| cpu.0).collect();
+                self.line(&json!({
+                    "e": "sched_domain", "cpu": cpu.0, "level": domain.level, "name": domain.name.to_string(), "cpus": cpus,
+                }));
+            }
         }
     }
 
@@ -211,13 +233,21 @@ fn sched_event(event: &Event<'_>) -> Option<Value> {
             "e": "selection", "task": task_of(decision.task), "kind": format!("{:?}", decision.kind),
             "prev": decision.prev.0, "waker": decision.waker.0, "cpu": decision.cpu.0,
             "rule": format!("{:?}", decision.rule), "scanned": decision.nr_scanned, "limit": decision.nr_idle_scan,
+            "sync": decision.sync, "affine": format!("{:?}", decision.affine), "target": decision.target.0,
+            "cores": decision.nr_cores_scanned,
         }),
         Event::BalanceDecision(decision) => json!({
             "e": "pass", "on": decision.on.0, "cpu": decision.dst_cpu.0, "level": decision.level,
             "idle": format!("{:?}", decision.idle), "verdict": format!("{:?}", decision.verdict),
             "cpus": decision.nr_cpus, "locks": decision.nr_locks, "scanned": decision.nr_scanned,
             "moved": decision.nr_moved, "redos": decision.redos, "raced": decision.raced,
-            "emptied": decision.emptied,
+            "emptied": decision.emptied, "balanced": decision.balanced.map(|why| format!("{why:?}")),
+            "local": decision.local_type.map(|group| format!("{group:?}")),
+            "busiest": decision.busiest_type.map(|group| format!("{group:?}")),
+            "busiest_group": decision.busiest_group.map(|cpu| cpu.0),
+            "busiest_queue": decision.busiest_queue.map(|cpu| cpu.0),
+            "migration": decision.migration.map(|migration| format!("{migration:?}")),
+            "imbalance": decision.imbalance,
         }),
         Event::KickDecision(decision) => json!({
             "e": "kick", "cpu": decision.cpu.0, "reason": format!("{:?}", decision.reason), "flags": decision.flags,
@@ -228,12 +258,45 @@ fn sched_event(event: &Event<'_>) -> Option<Value> {
             "cfs_rqs": update.nr_cfs_rqs,
         }),
         Event::Warning { cpu, warning, .. } => json!({ "e": "warning", "cpu": cpu.0, "what": format!("{warning:?}") }),
-        Event::Runtime { .. }
-        | Event::PeltEntity { .. }
-        | Event::PeltCfsRq { .. }
-        | Event::Lag { .. }
-        | Event::Eevdf(_) => return None,
+        Event::Eevdf(event) => eevdf_event(event),
+        Event::Runtime { .. } | Event::PeltEntity { .. } | Event::PeltCfsRq { .. } | Event::Lag { .. } => return None,
     })
+}
+
+/// Returns the fields of a decision of EEVDF. `v` is the virtual time of the cfs_rq.
+fn eevdf_event(event: EevdfEvent<'_>) -> Value {
+    let of_entity = |candidate: &PickCandidate| {
+        let EntityLag { task, is_delayed, weight, vruntime, deadline, slice, depth, .. } = candidate.entity;
+        json!({
+            "task": task.map(TaskId::index), "group": candidate.group.map(|group| group.0), "depth": depth,
+            "eligible": candidate.is_eligible, "running": candidate.is_running, "delayed": is_delayed,
+            "vruntime": vruntime, "deadline": deadline, "slice": slice, "weight": weight,
+        })
+    };
+    match event {
+        EevdfEvent::Candidate(candidate) => json!({ "e": "candidate", "entity": of_entity(candidate) }),
+        EevdfEvent::Pick(decision) => json!({
+            "e": "pick", "cpu": decision.queue.cpu.0, "depth": decision.queue.depth, "v": decision.queue.avg_vruntime,
+            "group": decision.group.0, "rule": format!("{:?}", decision.rule), "eligible": decision.nr_eligible,
+            "picked": of_entity(&decision.picked),
+        }),
+        EevdfEvent::Preempt(decision) => json!({
+            "e": "preempt", "cpu": decision.cpu.0, "task": decision.task.index(), "curr": decision.curr.index(),
+            "rule": format!("{:?}", decision.rule), "v": decision.queue.avg_vruntime,
+            "woken": of_entity(&decision.woken), "running": of_entity(&decision.running),
+        }),
+        EevdfEvent::DelayedDequeue(record) => json!({
+            "e": "delay", "step": format!("{:?}", record.step), "task": record.entity.task.map(TaskId::index),
+            "cpu": record.entity.cpu.0, "vruntime": record.entity.vruntime, "v": record.queue.avg_vruntime,
+        }),
+        EevdfEvent::LimitedLag(lag) => {
+            json!({ "e": "limited_lag", "task": lag.task.index(), "lag": lag.lag, "kept": lag.kept })
+        }
+        EevdfEvent::FairServer(record) => json!({
+            "e": "server", "cpu": record.cpu.0, "step": format!("{:?}", record.step), "runtime": record.runtime_ns,
+            "max_runtime": record.max_runtime_ns, "period": record.period_ns, "waits_until": record.waits_until,
+        }),
+    }
 }
 
 /// Returns the fields of a machine event.
@@ -295,7 +358,7 @@ impl<W: Write> SchedObserver for EventLog<W> {
 
 impl<W: Write, E> Observer<E> for EventLog<W> {
     fn wants(&self) -> Interest {
-        Interest { events: true, details: true, accounting: false, lags: false }
+        Interest { events: true, details: true, accounting: false, lags: true }
     }
 
     fn wants_kernel_paths(&self) -> bool {

@@ -116,6 +116,12 @@ impl<E: Engine> Machine<E> {
         (self as &dyn Any).downcast_ref()
     }
 
+    /// Whether the tick of a CPU is stopped. A CPU whose idle task enters its loop only once after a context switch
+    /// (`idle_loop_once`) stays without tick when it has left the loop in vain.
+    pub fn is_tick_stopped(&self, cpu: CpuId) -> bool {
+        self.cpus[cpu.index()].idle_loop == IdleLoop::Inside || self.sched.is_tick_stopped(cpu)
+    }
+
     /// Hardware of the machine.
     pub fn hardware(&self) -> &Hardware {
         &self.hardware

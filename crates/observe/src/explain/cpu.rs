@@ -169,9 +169,9 @@ fn explain_idleness(view: ExplainContext<'_>, cpu: CpuId) -> Vec<Statement> {
     since.sort_by_key(|pass| pass.at);
     let passes = since.into_iter().map(|pass| pass_record(machine, pass)).collect();
     statements.push(IdlePassesClaim { cpu: cpu.0, idle_since_ns, passes }.into());
-    let is_stopped = sched.snapshot(cpu).is_tickless;
-    statements.push(TickClaim { cpu: cpu.0, is_stopped }.into());
-    if is_stopped {
+    let is_tickless = sched.snapshot(cpu).is_tickless;
+    statements.push(TickClaim { cpu: cpu.0, is_stopped: machine.is_tick_stopped(cpu), is_tickless }.into());
+    if is_tickless {
         let last_decision = history.last_kick_decision().map(kick_record);
         let last_chosen = track.kicked.map(kick_record);
         statements.push(KickClaim { cpu: cpu.0, is_about_passes: false, last_decision, last_chosen }.into());

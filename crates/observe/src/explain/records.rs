@@ -127,6 +127,8 @@ pub(super) fn entity_record(machine: &Machine, virtual_time: i64, candidate: &Pi
 /// Returns the idle CPUs that a task may use, other than its own.
 pub(super) fn idle_cpus(view: ExplainContext<'_>, id: TaskId, cpu: CpuId) -> Vec<u32> {
     let sched = view.machine.sched();
-    let is_idle = |&other: &CpuId| other != cpu && sched.is_online(other) && sched.is_idle(other);
+    // A CPU that goes offline is online for the scheduler until its stopper has run.
+    let is_usable = |other: CpuId| sched.is_online(other) && view.history.cpu(other).offline_since.is_none();
+    let is_idle = |&other: &CpuId| other != cpu && is_usable(other) && sched.is_idle(other);
     sched.task(id).cpus_allowed.iter().filter(is_idle).map(|cpu| cpu.0).collect()
 }

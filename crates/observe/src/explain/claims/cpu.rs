@@ -148,14 +148,21 @@ impl fmt::Display for NoDomainClaim {
 pub struct TickClaim {
     pub cpu: u32,
     pub is_stopped: bool,
+    /// Whether NOHZ balancing counts the CPU as tickless (`nohz.idle_cpus_mask`). A CPU that has run a task since its
+    /// tick stopped counts until its next tick.
+    pub is_tickless: bool,
 }
 
 impl fmt::Display for TickClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_stopped {
-            "Its tick is stopped: idle passes are made for it only after a kick, by which the tick of a busy CPU makes an idle CPU balance for all tickless CPUs."
-        } else {
-            "Its tick is not stopped: it balances at its own ticks."
+        f.write_str(match (self.is_stopped, self.is_tickless) {
+            (true, _) => {
+                "Its tick is stopped: idle passes are made for it only after a kick, by which the tick of a busy CPU makes an idle CPU balance for all tickless CPUs."
+            }
+            (false, true) => {
+                "Its tick runs again: it balances at its own ticks. Until the first of them it counts as tickless, and a kick may choose it."
+            }
+            (false, false) => "Its tick is not stopped: it balances at its own ticks.",
         })
     }
 }

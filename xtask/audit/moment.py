@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""State of a run at a moment, recomputed from its event log: tasks, CPUs and the decisions that led there."""
+
+from collections import defaultdict
+
+KEPT_PASSES = 12
+FIRST_FAIR = 100
+
+
+class TaskAt:
+    """State of a task: new, sleeps, ended, runs, waits or throttled."""
+
+    def __init__(self):
+        self.state, self.since, self.cpu, self.limit, self.cause = "new", None, None, None, None
+        self.prio = None
+        self.forget_wakeup()
+        self.selection, self.is_done, self.preempt, self.delay, self.nr_wakeups = None, False, None, None, 0
+        self.woken_on_queue, self.ran_when_throttled = None, False
+
+    def forget_wakeup(self):
+        self.woken, self.woken_prio, self.ended_wait, self.places = None, None, None, []
+        self.moves, self.last_move = 0, None
+
+    def is_runnable(self):
+        return self.state in ("runs", "waits", "throttled")
+
+    def begin_wait(self, t, cause):
+        self.state, self.since, self.cause = "throttled" if self.limit else "waits", t, cause
+        if self.state == "waits":
+            self.places = [(t, self.cpu)]
+
+    def end_wait(self, t):
+        if self.state == "waits":
+            self.ended_wait = (self.since, t, self.cause)
+
+    def wait(self, now):
+        """Returns the last wait for a CPU since the wake-up: start, end, cause, whether it is open."""
+        if self.state == "waits":
+            return self.since, now, self.cause, True
+        return (*self.ended_wait, False) if self.ended_wait else None
+
+
+class CpuAt:
+    def __init__(self, cpu, start):
+        self.current, self.since, self.previous, self.offline = cpu, start, None, None
+        self.switches = [(start, cpu)]
+        self.passes, self.nr_passes, self.newly_idle, self.idle = [], 0, {}, {}
+        self.busy_kick, self.chosen = None, None
+        self.picks, self.pending, self.server, self.served, self.starved = [], [], None, None, None
+        self.failed = defaultdict(int)
+
+
+class Moment:
+    """State after all events up to `now`, a time of the machine's clock."""
+
+    def __init__(self, log):
+        self.log, self.start = log, log.machine["t"]
+        self.now, self.position = self.start, 0
+        self.tasks = defaultdict(TaskAt)
+        self.cpus = [CpuAt(cpu, self.start) for cpu in range(log.nr_cpus)]
+        self.groups, self.forks = {}, {}
+        self.candidates, self.moved, self.nr_hotplugs, self.changed = [], [], 0, set()
+
+    def advance(self, now):
+        """Handles the events up to a later time."""
+        self.now = now
+        while self.position < len(self.log.events) and self.log.events[self.position]["t"] <= now:
+            event = self.log.events[self.position]
+            handler = getattr(self, "on_" + event["e"], None)
+            if handler:
+                handler(event["t"], event)
+            self.position += 1
+
+    def on_fork(self, t, event):
+        self.forks[event["task"]] = event
+        self.groups.setdefault(event["index"], self.log.specs[event["spec"]]["group"])
+
+    def on_prio(self, t, event):
+        self.tasks[event["task"]].prio = event["prio"]
+
+    def on_selection(self, t, event):
+        if event["kind"] != "Exec":
+            task = self.tasks[event["task"]]
+            task.selection, task.is_done = {**event, "current": self.cpus[event["waker"]].current}, False
+
+    def on_wakeup(self, t, event):
+        task = self.tasks[event["task"]]
+        if task.is_runnable():
+            return
+        task.forget_wakeup()
+        task.cpu, task.nr_wakeups = event["cpu"], task.nr_wakeups + 1
+        task.woken, task.woken_prio = event, task.prio
+        if task.is_done:
+            task.selection = None
+        task.is_done = True
+        task.begin_wait(t, "forked" if event["new"] else "woken")
+
+    def on_switch(self, t, event):
+        cpu, prev, following = self.cpus[event["cpu"]], self.tasks[event["prev"]], self.tasks[event["next"]]
+        prev.cpu = event["cpu"]
+        if event["state"] == "R":
+            prev.begin_wait(t, ("switched-out", event["cpu"]))
+        else:
+            prev.state, prev.since = "sleeps" if event["state"] == "S" else "ended", t
+        following.end_wait(t)
+        following.state, following.since, following.cpu = "runs", t, event["cpu"]
+        cpu.previous, cpu.current, cpu.since = (event["prev"], event["state"]), event["next"], t
+        cpu.switches.append((t, event["next"]))
+
+    def on_migrate(self, t, event):
+        task = self.tasks[event["task"]]
+        task.cpu = event["to"]
+        if task.state != "waits":
+            return
+        task.moves += 1
+        task.last_move = {**event, "current": self.cpus[event["on"]].current, "pass": None}
+        task.places.append((t, event["to"]))
+        self.moved = [other for other in self.moved if other["t"] == t] + [task.last_move]
+
+    def on_throttling(self, t, event):
+        task = self.tasks[event["task"]]
+        if event["on"]:
+            task.ran_when_throttled = task.state == "runs"
+        limit = (event["class"], event["group"]) if event["on"] else None
+        was_waiting = task.state in ("waits", "throttled")
+        has_changed = limit != task.limit
+        if was_waiting and has_changed:
+            task.end_wait(t)
+        task.limit = limit
+        if was_waiting and has_changed:
+            task.begin_wait(t, "throttling-ended")
+
+    def on_pass(self, t, event):
+        cpu = self.cpus[event["cpu"]]
+        cpu.nr_passes += 1
+        cpu.passes = [*cpu.passes, event][-KEPT_PASSES:]
+        if event["idle"] == "NewlyIdle":
+            cpu.newly_idle[event["level"]] = event
+        elif event["idle"] == "Idle":
+            cpu.idle[event["level"]] = event
+        if event["moved"]:
+            for move in self.moved:
+                if (move["t"], move["to"], move["on"]) == (t, event["cpu"], event["on"]):
+                    move["pass"] = event
+            self.moved = []
+
+    def on_kick(self, t, event):
+        if event["reason"] != "CpuIsIdle":
+            self.cpus[event["cpu"]].busy_kick = event
+        if event["target"] is not None:
+            self.cpus[event["target"]].chosen = event
+
+    def on_hotplug(self, t, event):
+        if event["result"] == 0:
+            self.nr_hotplugs += 1
+            cpu = self.cpus[event["cpu"]]
+            cpu.offline = None if event["online"] else cpu.offline or t
+
+    def on_candidate(self, t, event):
+        self.candidates.append(event["entity"])
+
+    def on_pick(self, t, event):
+        cpu, candidates, self.candidates = self.cpus[event["cpu"]], self.candidates, []
+        if event["depth"] == 0:
+            cpu.pending = []
+        cpu.pending.append((event, candidates))
+        # A pick below a throttled group leads to no task.
+        if event["picked"]["task"] is not None:
+            cpu.picks, cpu.pending = cpu.pending, []
+
+    def on_preempt(self, t, event):
+        self.tasks[event["task"]].preempt = event
+
+    def on_delay(self, t, event):
+        if event["task"] is None:
+            return
+        task = self.tasks[event["task"]]
+        if event["step"] == "Begins":
+            task.delay = [event, None, task.nr_wakeups]
+        elif task.delay:
+            task.delay[1] = event
+        if event["step"] == "Woken":
+            task.woken_on_queue = t
+
+    def on_server(self, t, event):
+        cpu = self.cpus[event["cpu"]]
+        cpu.server = event
+        if event["step"] == "Picked":
+            cpu.served = t
+        elif event["step"] == "Starved":
+            cpu.starved = t
+
+    def on_changed(self, t, event):
+        self.changed.add(event["what"])
+
+    def on_moved(self, t, event):
+        self.groups[event["index"]] = event["group"]
+
+    def group_of(self, number):
+        """Returns the group of a task as an index of the log; None for the root group."""
+        fork = self.log.forks.get(number)
+        return self.groups.get(fork["index"]) if fork else None
+
+    def path(self, group):
+        """Returns the path of a group, given as an index of the log."""
+        names = []
+        while group is not None:
+            name = self.log.groups[group]["name"]
+            names.insert(0, name)
+            if name.startswith("/"):
+                break
+            group = self.log.groups[group]["parent"]
+        return "".join(name if name.startswith("/") else "/" + name for name in names) or "/"
+
+    def workload(self):
+        """Returns the numbers and states of the workload's tasks that were forked."""
+        return [(number, self.tasks[number]) for number in self.forks]
+
+    def nr_runnable(self, cpu):
+        return sum(task.cpu == cpu and task.state in ("waits", "runs") for _, task in self.workload())
+
+    def ref(self, number):
+        """Returns a task as claims name it."""
+        if self.log.is_idle_task(number):
+            return {"idle_task_of_cpu": number}
+        if self.log.is_stopper(number):
+            return {"stopper_of_cpu": number - self.log.nr_cpus}
+        fork = self.log.forks.get(number)
+        return {"name": self.log.name_of(fork["index"]), "pid": fork["pid"]} if fork else None
+
+    def rank(self, number):
+        """Returns the rank of a task's class: idle, fair, real-time, deadline, stopper."""
+        if self.log.is_idle_task(number):
+            return 0
+        if self.log.is_stopper(number):
+            return 4
+        prio = self.tasks[number].prio
+        return None if prio is None else 1 if prio >= FIRST_FAIR else 2 if prio >= 0 else 3
+
+    def run_times(self, places, until):
+        """Returns the times of the tasks on a waiting task's CPUs."""
+        times = defaultdict(int)
+        for place, (start, cpu) in enumerate(places):
+            end = places[place + 1][0] if place + 1 < len(places) else until
+            switches = self.cpus[cpu].switches
+            for index, (t, task) in enumerate(switches):
+                next_t = switches[index + 1][0] if index + 1 < len(switches) else end
+                if min(next_t, end) > max(t, start):
+                    times[task] += min(next_t, end) - max(t, start)
+        return times
