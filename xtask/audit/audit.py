@@ -24,6 +24,7 @@ import cases
 import claims
 import compare
 import comparisons
+import evidence
 import exports
 import log as event_log
 import metrics
@@ -74,7 +75,8 @@ def audit_run(name, arguments, directory, cut_after=None, with_exports=True, wit
     if "settling" in reported:
         recomputed["settling"] = metrics.of_settling(log)
     comparison.walk("", "", reported, recomputed)
-    checked = Counter()
+    built_in = log.machine["built_in"]
+    checked = evidence.audit(comparison, log, reported["findings"]) if built_in else Counter()
     if with_text:
         text = subprocess.run(
             [PROGRAM, "run", *workload, "--tables", "all", "--measure", "all"],
@@ -84,7 +86,7 @@ def audit_run(name, arguments, directory, cut_after=None, with_exports=True, wit
         state_file = Path(directory) / "state.jsonl"
         fairlab(["run", *workload, "-o", str(run_directory), "--trace-jsonl", str(state_file)], directory)
         explain = lambda options: fairlab(["explain", str(run_directory), *options, "--json"], directory)[0]
-        checked = claims.audit(comparison, log, claims.read_state(state_file), name, explain) if log.machine["built_in"] else Counter()
+        checked += claims.audit(comparison, log, claims.read_state(state_file), name, explain) if built_in else Counter()
         fairlab(["report", str(run_directory), "-o", str(page_file)], directory)
         run, rules = page.read(page_file)
         page.compare(comparison, run, rules, log)
@@ -243,7 +245,7 @@ def print_report(rows, random_runs):
     witnesses = Counter(tool for row in audited for tool in row.get("witnesses", []))
     print("exports read by other tools:", ", ".join(f"{tool} {nr} runs" for tool, nr in witnesses.items()) or "none")
     claims_by_kind = sum((Counter(row.get("claims", {})) for row in audited), Counter())
-    print(f"{claims_by_kind.total()} claims of explanations checked:",
+    print(f"{claims_by_kind.total()} claims of explanations and findings checked:",
           ", ".join(f"{kind} {nr}" for kind, nr in claims_by_kind.most_common()))
     missing = sorted(
         path for path in CATALOGUE[0]

@@ -266,7 +266,7 @@ class Checker:
             return {
                 "cpu": cpu, "at_ns": self.ns(event["t"]), "is_root": event["group"] == 0,
                 "group": self.at.path(event["group"] - 1) if event["group"] else "/", "rule": self.rule(event["rule"]),
-                "is_only_entity": event["rule"] == "OnlyEntity", "virtual_time": v, "nr_eligible": event["eligible"],
+                "is_only_entity": event["rule"] == "OnlyEntity", "virtual_time": v, "nr_eligible": event["eligible"], "nr_entities": event["entities"],
                 "picked": self.entity(event["picked"], v), "entities": [self.entity(entity, v) for entity in entities],
             }
 

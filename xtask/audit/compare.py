@@ -3,13 +3,10 @@
 
 import re
 
+
 def family_in(finding):
-    """Returns the task family that a finding is about: its sentence begins with the name."""
-    if finding["rule"] == "vain-kicks":
-        return None
-    if finding["rule"] in ("never-woken", "stretched"):
-        return finding["sentence"].split(": ")[0]
-    return re.split(r" (?:waited|had a|migrated|missed) ", finding["sentence"])[0]
+    """Returns the task family that a finding is about; None for findings about CPUs."""
+    return finding["evidence"].get("family")
 
 
 # Keys that distinguish the elements of a list, by the list's path.

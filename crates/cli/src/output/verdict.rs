@@ -37,7 +37,7 @@ fn finding_lines(findings: &[Finding], styles: Styles) -> String {
     if findings.is_empty() {
         return "findings: none\n".to_owned();
     }
-    let lasting = || findings.iter().filter(|finding| !finding.only_at_start);
+    let lasting = || findings.iter().filter(|finding| finding.only_in_first_ns.is_none());
     let count = |severity: Severity| lasting().filter(|finding| finding.severity == severity).count();
     let counts = [Severity::High, Severity::Medium, Severity::Low].map(|severity| (count(severity), severity.name()));
     let mut counts: Vec<String> =

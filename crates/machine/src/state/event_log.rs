@@ -29,12 +29,17 @@ pub struct EventLog<W: Write> {
     out: W,
     /// First error of `out`. No line follows it.
     error: Option<io::Error>,
+    /// Number of entities of the pick whose decision follows.
+    nr_candidates: u32,
 }
+
+/// Largest number of entities of a pick that have lines: those with the earliest deadlines.
+const MAX_CANDIDATES: u32 = 8;
 
 impl<W: Write> EventLog<W> {
     /// Begins the log of a machine that has not started.
     pub fn new(out: W, machine: &Machine<impl Engine>) -> Self {
-        let mut log = Self { out, error: None };
+        let mut log = Self { out, error: None, nr_candidates: 0 };
         log.write_machine(machine);
         log.write_domains(machine);
         log.write_workload(machine);
@@ -350,9 +355,18 @@ fn machine_event(event: &MachineEvent) -> Value {
 
 impl<W: Write> SchedObserver for EventLog<W> {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        if let Some(fields) = sched_event(event) {
-            self.event_line(now, fields);
+        let Some(mut fields) = sched_event(event) else { return };
+        match event {
+            Event::Eevdf(EevdfEvent::Candidate(_)) => {
+                self.nr_candidates += 1;
+                if self.nr_candidates > MAX_CANDIDATES {
+                    return;
+                }
+            }
+            Event::Eevdf(EevdfEvent::Pick(_)) => fields["entities"] = core::mem::take(&mut self.nr_candidates).into(),
+            _ => {}
         }
+        self.event_line(now, fields);
     }
 }
 

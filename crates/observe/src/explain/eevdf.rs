@@ -31,7 +31,12 @@ fn pick_claim(view: ExplainContext<'_>, cpu: CpuId, pick: &PickRecord) -> PickCl
         virtual_time,
         nr_eligible: decision.nr_eligible,
         picked: entity_record(machine, virtual_time, &decision.picked),
-        entities: candidates.iter().map(|candidate| entity_record(machine, virtual_time, candidate)).collect(),
+        nr_entities: candidates.len(),
+        entities: candidates
+            .iter()
+            .take(PickClaim::MAX_LISTED)
+            .map(|candidate| entity_record(machine, virtual_time, candidate))
+            .collect(),
     }
 }
 

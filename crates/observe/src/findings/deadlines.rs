@@ -4,7 +4,7 @@
 //! The work from a wake-up until the task blocks is a job. The deadline counts from the wake-up.
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
+use super::{ByFamily, Evidence, Finding, FindingContext, Limits, Severity, moment};
 use crate::explain::Question;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
@@ -50,10 +50,12 @@ impl Rule for MissedDeadlines {
         let of_family = |(&family, late): (&usize, &super::Occurrences<LateJob>)| {
             let (time, job) = late.worst.as_ref()?;
             let (name, jobs) = ((about.name)(job.task), self.jobs[&family]);
-            let sentence = format!(
-                "{} missed the deadline after {} of {jobs} wake-ups; worst: {name} by {time} (deadline {})",
-                about.families[family], late.count, job.deadline
-            );
+            let evidence = Evidence::MissedDeadline {
+                family: about.families[family].clone(),
+                task: name.clone(),
+                nr_wakeups: jobs,
+                deadline_ns: job.deadline.0,
+            };
             Some(Finding {
                 severity: Self::INFO.severity.of(late.count * JOBS_PER_MISS > jobs),
                 count: late.count,
@@ -61,7 +63,7 @@ impl Rule for MissedDeadlines {
                 worst_ns: time.0,
                 at_ns: moment(job.until).saturating_sub(1),
                 last_ns: moment(late.last),
-                ..Self::INFO.finding(sentence, Question::Task(name))
+                ..Self::INFO.finding(evidence, Question::Task(name))
             })
         };
         self.late.iter().filter_map(of_family).collect()

@@ -3,10 +3,9 @@
 //! energy-aware placement off and on.
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, Limits, Severity, moment};
+use super::{Evidence, Finding, FindingContext, Limits, Severity, moment};
 use crate::eas::EasStatus;
 use crate::explain::Question;
-use crate::plural::counted;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
@@ -80,22 +79,14 @@ impl Flapping {
         let Some(longest) = self.longest.filter(|_| is_by_energy && is_often && is_some_time) else {
             return Vec::new();
         };
+        let evidence = Evidence::Flapping { cpu: longest.cpu.0, measured_ns: length };
         vec![Finding {
-            sentence: format!(
-                "the machine became over-utilised {}, for {} of {} in total, which disables energy-aware placement; longest: {} after CPU {} \
-                 exceeded its capacity",
-                counted(self.episodes, "time", "times"),
-                Nanos(over),
-                Nanos(length),
-                longest.length,
-                longest.cpu.0
-            ),
             count: self.episodes,
             total_ns: over,
             worst_ns: longest.length.0,
             at_ns: moment(longest.since),
             last_ns: moment(if self.now.is_some() { now } else { self.last }),
-            ..Self::INFO.finding(String::new(), Question::Cpu(longest.cpu.0))
+            ..Self::INFO.finding(evidence, Question::Cpu(longest.cpu.0))
         }]
     }
 }

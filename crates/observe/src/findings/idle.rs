@@ -8,10 +8,9 @@
 //! periods were shorter than the limit or were interrupted by work.
 
 use super::rule::{FindingWait, Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
+use super::{ByFamily, Evidence, Finding, FindingContext, IdleCause, Limits, Severity, moment};
 use crate::episodes::WaitReason;
 use crate::explain::Question;
-use crate::plural::counted;
 use crate::slot_mut;
 use fairlab_machine::sim::START;
 use fairlab_sched::cpumask::CpuMask;
@@ -103,49 +102,32 @@ impl Rule for IdleCpus {
                 let common = domains.chain(worst.idle).find(|&sd| domains.domains[sd].span.contains(cpu));
                 common.map(|sd| &domains.domains[sd])
             });
-            let meets = match common {
-                _ if about.machine.is_none() || worst.idle == cpu => String::new(),
-                Some(sd) => format!("; their common domain is {}", sd.name),
-                None => "; they have no common domain".to_owned(),
-            };
             let there = self.pass_reasons.get(&family).into_iter().flatten();
             let there = there.filter(|((level, _), _)| common.is_some_and(|sd| *level == sd.level));
-            let why = match (there.max_by_key(|(_, nr)| **nr), worst.passes.last()) {
-                _ if worst.idle == cpu => "it waited on the runqueue of this CPU".to_owned(),
-                _ if about.machine.is_none() => {
-                    "the task's affinity and the load-balance decisions are not in the trace".to_owned()
-                }
-                (Some(((_, meaning), nr)), _) => {
-                    format!(
-                        "most frequent result of passes of idle CPUs there ({}): {}",
-                        counted(*nr, "time", "times"),
-                        meaning.trim_end_matches('.')
-                    )
-                }
-                (None, Some(pass)) => {
-                    let meaning = meaning(pass).trim_end_matches('.');
-                    format!("last pass of CPU {} in that time: {meaning}", worst.idle.0)
-                }
-                (None, None) => format!("CPU {} had no pass in that time", worst.idle.0),
+            let cause = match (there.max_by_key(|(_, nr)| **nr), worst.passes.last()) {
+                _ if worst.idle == cpu => IdleCause::OwnRunqueue,
+                _ if about.machine.is_none() => IdleCause::NotInTrace,
+                (Some((&(_, meaning), &nr_waits)), _) => IdleCause::Passes { nr_waits, meaning },
+                (None, Some(pass)) => IdleCause::LastPass { meaning: meaning(pass) },
+                (None, None) => IdleCause::NoPass,
             };
             let name = (about.name)(worst.wait.task);
+            let evidence = Evidence::IdleCpu {
+                family: about.families[family].clone(),
+                task: name,
+                cpu: cpu.0,
+                idle_cpu: worst.idle.0,
+                common_domain: common.map(|sd| sd.name.to_string()),
+                cause,
+            };
             Some(Finding {
                 severity: Self::INFO.severity.of(is_bad),
-                sentence: format!(
-                    "{} waited {} ({} in total) while a CPU that it may use idled; worst: {name} on CPU {} for {time} while CPU {} \
-                     idled{meets}; {why}",
-                    about.families[family],
-                    counted(tally.count, "time", "times"),
-                    tally.total,
-                    cpu.0,
-                    worst.idle.0
-                ),
                 count: tally.count,
                 total_ns: tally.total.0,
                 worst_ns: time.0,
                 at_ns: moment(worst.from) + time.0 / 2,
                 last_ns: moment(tally.last),
-                ..Self::INFO.finding(String::new(), Question::Cpu(worst.idle.0))
+                ..Self::INFO.finding(evidence, Question::Cpu(worst.idle.0))
             })
         });
         found.collect()

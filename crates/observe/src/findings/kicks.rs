@@ -2,9 +2,8 @@
 //! Rule `vain-kicks`: an idle CPU is kicked to balance for the tickless CPUs, and no task moves.
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, Limits, Severity, moment};
+use super::{Evidence, Finding, FindingContext, Limits, Severity, moment};
 use crate::explain::Question;
-use crate::plural::counted;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::interface::balance::NOHZ_BALANCE_KICK;
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
@@ -59,12 +58,8 @@ impl Rule for WastedKicks {
     fn findings(&mut self, _about: &FindingContext<'_>) -> Vec<Finding> {
         let is_vain = self.kicks >= MIN_KICKS && self.with_moves * PER_MOVE < self.kicks;
         let found = self.last.filter(|_| is_vain).map(|(at, target)| {
-            let sentence = format!(
-                "idle CPUs were kicked {} to balance for tickless CPUs; tasks moved after {} of these kicks",
-                counted(self.kicks, "time", "times"),
-                self.with_moves
-            );
-            let finding = Self::INFO.finding(sentence, Question::Balance(target.0));
+            let evidence = Evidence::WastedKicks { nr_kicks: self.kicks, nr_with_moves: self.with_moves };
+            let finding = Self::INFO.finding(evidence, Question::Balance(target.0));
             Finding { count: self.kicks - self.with_moves, at_ns: moment(at), last_ns: moment(at), ..finding }
         });
         found.into_iter().collect()

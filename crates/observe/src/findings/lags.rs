@@ -9,9 +9,8 @@
 //! no use for more. Therefore a lag counts only if the limit takes more than half of it.
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Finding, FindingContext, Limits, Occurrences, Severity, moment};
+use super::{ByFamily, Evidence, Finding, FindingContext, Limits, Occurrences, Severity, moment};
 use crate::explain::Question;
-use crate::plural::counted;
 use fairlab_sched::interface::eevdf::LimitedLag;
 use fairlab_sched::units::Nanos;
 
@@ -58,9 +57,7 @@ impl Rule for LimitedLags {
     }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
-        let due = findings(about, &self.due, "so that they never get", "of service that they were due");
-        due.chain(findings(about, &self.ahead, "so that they need not give back", "of service that they got too much"))
-            .collect()
+        findings(about, &self.due).chain(findings(about, &self.ahead)).collect()
     }
 }
 
@@ -71,12 +68,7 @@ const fn service(lag: &LimitedLag) -> Nanos {
 }
 
 /// Returns the findings about lags of one sign.
-fn findings<'a>(
-    about: &'a FindingContext<'_>,
-    found: &'a ByFamily<WorstLag>,
-    verb: &'static str,
-    what: &'static str,
-) -> impl Iterator<Item = Finding> + 'a {
+fn findings<'a>(about: &'a FindingContext<'_>, found: &'a ByFamily<WorstLag>) -> impl Iterator<Item = Finding> + 'a {
     let length_ns = about.length_ns();
     let is_often = move |found: &Occurrences<WorstLag>| {
         found.count >= MIN_DEPARTURES
@@ -85,25 +77,19 @@ fn findings<'a>(
     found.iter().filter(move |(_, found)| is_often(found)).filter_map(move |(&family, found)| {
         let (time, WorstLag { task, at, lag }) = found.worst.as_ref()?;
         let name = (about.name)(*task);
-        let sign = if lag.lag < 0 { '-' } else { '+' };
+        let evidence = Evidence::LimitedLag {
+            family: about.families[family].clone(),
+            task: name.clone(),
+            kept_ns: lag.kept,
+            lag_ns: lag.lag,
+        };
         Some(Finding {
             count: found.count,
             total_ns: found.total.0,
             worst_ns: time.0,
             at_ns: moment(*at),
             last_ns: moment(found.last),
-            ..LimitedLags::INFO.finding(
-                format!(
-                    "{} left the runqueue {} with more than twice the lag that they may keep, {verb} {} {what}; worst: {name} kept {} of a lag of \
-                     {sign}{}",
-                    about.families[family],
-                    counted(found.count, "time", "times"),
-                    found.total,
-                    Nanos(lag.kept.unsigned_abs()),
-                    Nanos(lag.lag.unsigned_abs())
-                ),
-                Question::Task(name),
-            )
+            ..LimitedLags::INFO.finding(evidence, Question::Task(name))
         })
     })
 }

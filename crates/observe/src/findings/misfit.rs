@@ -4,7 +4,7 @@
 
 use super::periods::ConditionPeriods;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, FindingTasks, Limits, Severity};
+use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::state::snapshot::TaskFit;
@@ -45,7 +45,6 @@ impl Rule for Misfits {
     }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
-        let what = ("a task was too big for its CPU while a bigger one idled", "CPU");
-        self.0.findings(about, &Self::INFO, what)
+        self.0.findings(about, &Self::INFO, |cpu| Evidence::Misfit { cpu: cpu.0 })
     }
 }

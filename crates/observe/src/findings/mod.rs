@@ -7,6 +7,7 @@
 //! the thresholds.
 
 mod deadlines;
+mod evidence;
 mod flapping;
 mod idle;
 mod kicks;
@@ -29,6 +30,7 @@ mod unfair;
 mod unfair_groups;
 mod waits;
 
+pub use evidence::{Evidence, IdleCause, WaitMeasure, WaitedBehind};
 pub use rule::{RuleInfo, RuleSeverity, Severity};
 pub use trace::find_in_trace;
 
@@ -81,7 +83,9 @@ pub struct Finding {
     pub rule: &'static str,
     /// Severity of the problem.
     pub severity: Severity,
-    /// Description of the problem in one sentence.
+    /// Facts of the sentence beside counts and durations.
+    pub evidence: Evidence,
+    /// Description of the problem in one sentence, printed from the other fields.
     pub sentence: String,
     /// Number of times that the problem occurred.
     pub count: u64,
@@ -97,8 +101,9 @@ pub struct Finding {
     pub at_ns: u64,
     /// End of the last occurrence in ns from the start of the run; 0 if it is not known.
     pub last_ns: u64,
-    /// Whether the problem occurred only in the first tenth of the measured time.
-    pub only_at_start: bool,
+    /// Part of the measured time to which the problem is limited, in ns from its begin; absent if it also occurred after the
+    /// first tenth.
+    pub only_in_first_ns: Option<u64>,
     /// Question whose explanation gives the cause.
     #[serde(skip)]
     pub question: Question,
@@ -151,10 +156,8 @@ impl Finding {
     /// Marks a problem that occurred only at the start of the measured time.
     fn mark_start(&mut self, about: &FindingContext<'_>) {
         let last = self.last_ns.saturating_sub(moment(about.since));
-        self.only_at_start = self.last_ns > 0 && last < about.length_ns() / START_PART;
-        if self.only_at_start {
-            self.sentence.push_str(&format!("; only in the first {}", Nanos(last.div_ceil(1_000_000) * 1_000_000)));
-        }
+        let is_at_start = self.last_ns > 0 && last < about.length_ns() / START_PART;
+        self.only_in_first_ns = is_at_start.then(|| last.div_ceil(1_000_000) * 1_000_000);
     }
 }
 

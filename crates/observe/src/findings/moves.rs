@@ -2,9 +2,8 @@
 //! Rule `ping-pong`: tasks that return to the CPU from which they came, soon after they left it.
 
 use super::rule::{FindingMigration, Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, Limits, Severity, moment};
+use super::{Evidence, Finding, FindingContext, Limits, Severity, moment};
 use crate::explain::Question;
-use crate::plural::counted;
 use fairlab_machine::sim::START;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
@@ -64,17 +63,17 @@ impl Rule for Moves {
             let name = (about.name)(task);
             let finding = found.entry(moved.family).or_insert_with(|| Finding {
                 at_ns: moment(moved.last_back),
-                ..Self::INFO.finding(String::new(), Question::Task(name.clone()))
+                ..Self::INFO
+                    .finding(evidence(about, self.back_within, moved.family, &name), Question::Task(name.clone()))
             });
             finding.count += moved.back;
             finding.last_ns = finding.last_ns.max(moment(moved.last_back));
-            finding.sentence = format!(
-                "{} migrated to another CPU and back within {} {}, most recently {name}",
-                about.families[moved.family],
-                self.back_within,
-                counted(finding.count, "time", "times")
-            );
+            finding.evidence = evidence(about, self.back_within, moved.family, &name);
         }
         found.into_values().collect()
     }
+}
+
+fn evidence(about: &FindingContext<'_>, within: Nanos, family: usize, task: &str) -> Evidence {
+    Evidence::PingPong { family: about.families[family].clone(), task: task.to_owned(), within_ns: within.0 }
 }

@@ -4,9 +4,8 @@
 //! recording are not reported, and benchmarks only with a deadlock.
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, Limits, Occurrences, Severity, moment};
+use super::{Evidence, Finding, FindingContext, Limits, Occurrences, Severity, moment};
 use crate::explain::Question;
-use crate::plural::counted;
 use crate::stall::blocked_on_text;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::units::Nanos;
@@ -40,29 +39,24 @@ impl Rule for NeverWoken {
         let of_stuck = stuck.iter().filter_map(|(family, found)| {
             let (_, (task, since)) = found.worst?;
             let object = blocked.iter().find(|blocked| blocked.task == task)?;
-            let (tasks, them) = match found.count {
-                1 => ("1 task waits".to_owned(), "it"),
-                count => (format!("{count} tasks wait"), "them"),
+            let evidence = Evidence::NeverWoken {
+                family: (*family).to_owned(),
+                task: machine.tasks()[task].name.clone(),
+                since_ns: moment(since),
+                blocked_on: blocked_on_text(machine, object),
             };
-            let sentence = format!(
-                "{family}: {tasks} for ever, because no task can wake {them} any more; first: {} since {}, for {}",
-                machine.tasks()[task].name,
-                Nanos(moment(since)),
-                blocked_on_text(machine, object)
-            );
-            Some((sentence, found))
+            Some((evidence, found))
         });
         let of_lost = lost.iter().filter_map(|(family, found)| {
             let (_, (task, since)) = found.worst?;
-            let sentence = format!(
-                "{family}: the scheduler has lost the wake-up of {}; first: {} at {}",
-                counted(found.count, "task", "tasks"),
-                machine.tasks()[task].name,
-                Nanos(moment(since))
-            );
-            Some((sentence, found))
+            let evidence = Evidence::LostWakeup {
+                family: (*family).to_owned(),
+                task: machine.tasks()[task].name.clone(),
+                since_ns: moment(since),
+            };
+            Some((evidence, found))
         });
-        of_stuck.chain(of_lost).filter_map(|(sentence, found)| finding(about, sentence, found)).collect()
+        of_stuck.chain(of_lost).filter_map(|(evidence, found)| finding(about, evidence, found)).collect()
     }
 }
 
@@ -81,7 +75,7 @@ fn by_family<'a>(
     families
 }
 
-fn finding(about: &FindingContext<'_>, sentence: String, found: &Occurrences<(usize, Nanos)>) -> Option<Finding> {
+fn finding(about: &FindingContext<'_>, evidence: Evidence, found: &Occurrences<(usize, Nanos)>) -> Option<Finding> {
     let (time, (task, _)) = found.worst?;
     Some(Finding {
         count: found.count,
@@ -90,6 +84,6 @@ fn finding(about: &FindingContext<'_>, sentence: String, found: &Occurrences<(us
         is_open: true,
         last_ns: moment(found.last),
         at_ns: moment(about.now).saturating_sub(1),
-        ..NeverWoken::INFO.finding(sentence, Question::Task((about.name)(task)))
+        ..NeverWoken::INFO.finding(evidence, Question::Task((about.name)(task)))
     })
 }

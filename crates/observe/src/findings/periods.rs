@@ -3,9 +3,8 @@
 //! the longest one is kept.
 
 use super::rule::RuleInfo;
-use super::{Finding, FindingContext, moment};
+use super::{Evidence, Finding, FindingContext, moment};
 use crate::explain::Question;
-use crate::plural::counted;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
@@ -47,25 +46,21 @@ impl ConditionPeriods {
         }
     }
 
-    /// Ends all periods and returns the finding. `what` has the description of the condition, and the noun
-    /// before the number of the worst CPU.
-    pub(super) fn findings(&mut self, about: &FindingContext<'_>, rule: &RuleInfo, what: (&str, &str)) -> Vec<Finding> {
+    /// Ends all periods and returns the finding. `evidence` is called with the CPU of the longest period.
+    pub(super) fn findings(
+        &mut self,
+        about: &FindingContext<'_>,
+        rule: &RuleInfo,
+        evidence: impl Fn(CpuId) -> Evidence,
+    ) -> Vec<Finding> {
         (0..self.since.len()).for_each(|cpu| self.end_period(about.now, CpuId::from_index(cpu)));
         let found = self.worst.map(|(time, cpu, until)| Finding {
-            sentence: format!(
-                "{} ({} in total) {}; worst: {} {} for about {time}",
-                counted(self.count, "time", "times"),
-                self.total,
-                what.0,
-                what.1,
-                cpu.0
-            ),
             count: self.count,
             total_ns: self.total.0,
             worst_ns: time.0,
             at_ns: moment(until).saturating_sub(time.0 / 2),
             last_ns: moment(self.last),
-            ..rule.finding(String::new(), Question::Cpu(cpu.0))
+            ..rule.finding(evidence(cpu), Question::Cpu(cpu.0))
         });
         found.into_iter().collect()
     }
@@ -99,7 +94,9 @@ mod tests {
         let mut periods = ConditionPeriods::new(2, ms(20));
         periods.since[1] = Some(START + ms(100));
         periods.end_period(START + ms(190), CpuId(1));
-        let found = periods.findings(&about, RuleInfo::from_name("misfit-left").expect("a rule"), ("x", "CPU"));
+        let found = periods.findings(&about, RuleInfo::from_name("misfit-left").expect("a rule"), |cpu| {
+            Evidence::Misfit { cpu: cpu.0 }
+        });
         assert_eq!(found[0].at_ns, 145_000_000, "the middle of the worst period");
     }
 }

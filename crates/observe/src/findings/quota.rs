@@ -13,10 +13,9 @@
 //! the rate, of 152 ms. Real-time and deadline tasks do not use a quota.
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
 use crate::cgroups::group_path;
 use crate::explain::Question;
-use crate::plural::counted;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::{GroupId, TaskId};
 use fairlab_sched::state::group::bandwidth::Bandwidth;
@@ -164,19 +163,15 @@ impl Rule for Quotas {
         let found = self.found.iter().filter_map(|(&group, found)| {
             let (time, at, task) = found.worst?;
             Some(Finding {
-                sentence: format!(
-                    "group {} used more CPU time than its quota allows {} ({} in total); worst: {time} beyond quota, burst \
-                     and slices",
-                    group_path(machine, group),
-                    counted(found.count, "time", "times"),
-                    found.total
-                ),
                 count: found.count,
                 total_ns: found.total.0,
                 worst_ns: time.0,
                 at_ns: moment(at).saturating_sub(1),
                 last_ns: moment(found.last),
-                ..Self::INFO.finding(String::new(), Question::Task((about.name)(task)))
+                ..Self::INFO.finding(
+                    Evidence::QuotaExceeded { group: group_path(machine, group) },
+                    Question::Task((about.name)(task)),
+                )
             })
         });
         found.collect()

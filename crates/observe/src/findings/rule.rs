@@ -7,7 +7,7 @@
 use super::{FindingContext, FindingTasks, Limits};
 use crate::episodes::Episode;
 use crate::explain::Question;
-use crate::findings::Finding;
+use crate::findings::{Evidence, Finding};
 use crate::occupancy::ClassTimes;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
@@ -86,6 +86,15 @@ pub struct RuleInfo {
     pub is_for_traces: bool,
 }
 
+/// Rule of findings that are printed in tests.
+#[cfg(test)]
+pub(super) const RULE_FOR_TESTS: RuleInfo = RuleInfo {
+    name: "printed",
+    condition: "a test prints it",
+    severity: RuleSeverity::Fixed(Severity::Low),
+    is_for_traces: false,
+};
+
 impl RuleInfo {
     /// Returns the rule with the given name.
     pub fn from_name(name: &str) -> Option<&'static Self> {
@@ -93,12 +102,13 @@ impl RuleInfo {
     }
 
     /// Returns a finding of the highest severity, without times and occurrences.
-    pub(super) fn finding(&self, sentence: String, question: Question) -> Finding {
+    pub(super) fn finding(&self, evidence: Evidence, question: Question) -> Finding {
         let (rule, severity) = (self.name, self.severity.max());
         Finding {
             rule,
             severity,
-            sentence,
+            evidence,
+            sentence: String::new(),
             count: 0,
             total_ns: 0,
             worst_ns: 0,
@@ -106,7 +116,7 @@ impl RuleInfo {
             awaited: None,
             at_ns: 0,
             last_ns: 0,
-            only_at_start: false,
+            only_in_first_ns: None,
             question,
         }
     }
@@ -277,10 +287,13 @@ macro_rules! rules {
                 $(if about.machine.is_some() || <$rule as Rule>::INFO.is_for_traces {
                     all.extend(self.$field.findings(about));
                 })*
-                all.iter_mut().for_each(|finding| finding.mark_start(about));
+                for finding in &mut all {
+                    finding.mark_start(about);
+                    finding.sentence = finding.to_string();
+                }
                 all.sort_by_key(|finding: &Finding| {
                     let weight = (finding.severity, finding.total_ns, finding.count);
-                    (finding.only_at_start, std::cmp::Reverse(weight))
+                    (finding.only_in_first_ns.is_some(), std::cmp::Reverse(weight))
                 });
                 all
             }

@@ -7,10 +7,9 @@
 //! fair tasks in the time of the server do not count.
 
 use super::rule::{FindingWait, Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
+use super::{ByFamily, Evidence, Finding, FindingContext, Limits, Severity, moment};
 use crate::episodes::WaitReason;
 use crate::explain::Question;
-use crate::plural::counted;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
@@ -72,16 +71,13 @@ impl Rule for ServedTasks {
         let of_family = |(&family, found): (&usize, &super::Occurrences<FindingWait>)| {
             let (time, wait) = found.worst.as_ref()?;
             let name = (about.name)(wait.task);
+            let evidence = Evidence::FairServer {
+                family: about.families[family].clone(),
+                task: name.clone(),
+                cpu: wait.episode.cpu.0,
+            };
             Some(Finding {
                 severity: Self::INFO.severity.of(*time > self.starvation),
-                sentence: format!(
-                    "{} starved behind real-time or deadline tasks until the fair server ran them, {} ({} in total); worst: {name} on \
-                     CPU {} for {time}",
-                    about.families[family],
-                    counted(found.count, "time", "times"),
-                    found.total,
-                    wait.episode.cpu.0
-                ),
                 count: found.count,
                 total_ns: found.total.0,
                 worst_ns: time.0,
@@ -89,7 +85,7 @@ impl Rule for ServedTasks {
                 // Just before the wait ends, so that the explanation covers all of it.
                 at_ns: moment(wait.episode.until).saturating_sub(1),
                 last_ns: moment(found.last),
-                ..Self::INFO.finding(String::new(), Question::Task(name))
+                ..Self::INFO.finding(evidence, Question::Task(name))
             })
         };
         self.waits.iter().filter_map(of_family).collect()

@@ -9,7 +9,7 @@
 //! Slices shorter than a tick last until the tick, unless a wake-up comes before. Such long turns are not reported.
 
 use super::rule::{Preemption, Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
 use crate::explain::Question;
 use crate::slot_mut;
 use fairlab_machine::sim::{Machine, START};
@@ -136,16 +136,16 @@ fn finding(about: &FindingContext<'_>, family: usize, tracks: &[&SliceTurns]) ->
     let name = (about.name)(worst.place);
     let follower = worst.followers.iter().max_by_key(|(id, nr)| (**nr, std::cmp::Reverse(**id)));
     let by = follower.and_then(|(&id, _)| about.machine?.tasks().iter().find(|task| task.id == Some(id)));
-    let by = by.map_or_else(|| "a kernel thread".to_owned(), |task| task.name.clone());
-    let sentence = format!(
-        "{} lost the CPU {count} of {turns} times before half of the slice had passed, after {} on average; {name} (slice {}) most often \
-         to {by}",
-        about.families[family],
-        Nanos(time / count.max(1)),
-        worst.slice
-    );
+    let evidence = Evidence::CutSlices {
+        family: about.families[family].clone(),
+        task: name.clone(),
+        nr_turns: turns,
+        average_ns: time / count.max(1),
+        slice_ns: worst.slice.0,
+        follower: by.map(|task| task.name.clone()),
+    };
     // Just before the preemption, so that the explanation has the task that was preempted.
     let at_ns = moment(worst.last_cut).saturating_sub(1);
     let last_ns = tracks.iter().map(|track| moment(track.last_cut)).max().unwrap_or(0);
-    Finding { count, at_ns, last_ns, ..CutSlices::INFO.finding(sentence, Question::Task(name)) }
+    Finding { count, at_ns, last_ns, ..CutSlices::INFO.finding(evidence, Question::Task(name)) }
 }

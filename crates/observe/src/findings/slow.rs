@@ -7,7 +7,7 @@
 
 use super::periods::ConditionPeriods;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, FindingTasks, Limits, Severity};
+use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::units::SCHED_CAPACITY_SCALE;
 
@@ -40,7 +40,6 @@ impl Rule for SlowCpus {
     }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
-        let what = ("the frequency of a busy CPU was too low for its utilisation, although it has higher ones", "CPU");
-        self.0.findings(about, &Self::INFO, what)
+        self.0.findings(about, &Self::INFO, |cpu| Evidence::LowFrequency { cpu: cpu.0 })
     }
 }

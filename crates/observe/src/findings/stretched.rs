@@ -6,7 +6,7 @@
 //! between is not reported: a task whose work is done in time runs slowly on purpose. The sleeping time is sampled.
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
 use crate::episodes::TaskState;
 use crate::explain::Question;
 use crate::families::FamilySummary;
@@ -144,26 +144,23 @@ fn finding(about: &FindingContext<'_>, machine: &Machine, family: &FamilySummary
     let longest = residency.points.iter().max_by_key(|point| point.ns)?;
     let specs = &machine.workload().tasks;
     let first = machine.tasks().iter().find(|task| task.id.is_some() && specs[task.spec].family == family.name)?;
-    let frequency = match longest.khz {
-        Some(khz) => format!("{} MHz", khz / 1000),
-        None => format!("{} % of the highest frequency", longest.part * 100 / SCHED_CAPACITY_SCALE),
+    let evidence = Evidence::Stretched {
+        family: family.name.clone(),
+        work_ns: stretch.work(),
+        ran_ns: stretch.ran,
+        is_by_frequency: stretch.is_by_frequency(),
+        percent: longest.ns * 100 / stretch.ran.max(1),
+        khz: longest.khz,
+        speed_percent: longest.part * 100 / SCHED_CAPACITY_SCALE,
+        capacity: longest.capacity,
     };
-    let cause = if stretch.is_by_frequency() { "low frequencies" } else { "CPUs of low capacity" };
-    let sentence = format!(
-        "{}: {} of work took {} of CPU time because of {cause}; {} % of it at {frequency} on CPUs of capacity {}",
-        family.name,
-        Nanos(stretch.work()),
-        Nanos(stretch.ran),
-        longest.ns * 100 / stretch.ran.max(1),
-        longest.capacity
-    );
     Some(Finding {
         severity: Stretched::INFO.severity.of(stretch.is_by_frequency()),
         count: 1,
         total_ns: stretch.lost(),
         worst_ns: stretch.lost(),
         at_ns: moment(about.now).saturating_sub(1),
-        ..Stretched::INFO.finding(sentence, Question::Task(first.name.clone()))
+        ..Stretched::INFO.finding(evidence, Question::Task(first.name.clone()))
     })
 }
 

@@ -3,7 +3,7 @@
 //! count them.
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, Limits, Severity};
+use super::{Evidence, Finding, FindingContext, Limits, Severity};
 use crate::explain::Question;
 use crate::families::{FamilySummary, TimerSummary};
 use fairlab_machine::sim::Machine;
@@ -41,11 +41,11 @@ fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
     let timers = family.timers.as_ref().filter(|timers| timers.missed > 0)?;
     let specs = &machine.workload().tasks;
     let first = machine.tasks().iter().find(|task| task.id.is_some() && specs[task.spec].family == family.name)?;
-    let sentence = format!("{} missed {} of {} timer periods", family.name, timers.missed, timers.arrivals);
+    let evidence = Evidence::MissedTimers { family: family.name.clone(), nr_arrivals: timers.arrivals };
     Some(Finding {
         severity: severity(timers),
         count: timers.missed,
-        ..MissedTimers::INFO.finding(sentence, Question::Task(first.name.clone()))
+        ..MissedTimers::INFO.finding(evidence, Question::Task(first.name.clone()))
     })
 }
 

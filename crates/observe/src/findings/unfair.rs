@@ -7,9 +7,8 @@
 //! Time on any CPU counts alike.
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use super::{ByFamily, Evidence, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
 use crate::explain::Question;
-use crate::plural::counted;
 use crate::shares::{Share, UnfairShare, WINDOW, fair_shares};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
@@ -106,20 +105,20 @@ impl Rule for Shares {
         let found = self.found.iter().filter_map(|(&family, tally)| {
             let (time, (task, worst)) = tally.worst.as_ref()?;
             let name = (about.name)(*task);
+            let evidence = Evidence::UnfairShare {
+                family: about.families[family].clone(),
+                task: name.clone(),
+                got_ns: worst.got.0,
+                due_ns: worst.due.0,
+                window_ns: WINDOW.0,
+            };
             Some(Finding {
-                sentence: format!(
-                    "{} got less than half of the CPU time that their weights entitle them to, {} in a window of {WINDOW}; worst: {name} got {} of {}",
-                    about.families[family],
-                    counted(tally.count, "time", "times"),
-                    worst.got,
-                    worst.due
-                ),
                 count: tally.count,
                 total_ns: tally.total.0,
                 worst_ns: time.0,
                 at_ns: moment(worst.at).saturating_sub(1),
                 last_ns: moment(tally.last),
-                ..Self::INFO.finding(String::new(), Question::Task(name))
+                ..Self::INFO.finding(evidence, Question::Task(name))
             })
         });
         found.collect()

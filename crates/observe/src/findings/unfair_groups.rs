@@ -9,10 +9,9 @@
 //! above one that was.
 
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, FindingTasks, Limits, Occurrences, Severity, moment};
+use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Occurrences, Severity, moment};
 use crate::cgroups::group_path;
 use crate::explain::Question;
-use crate::plural::counted;
 use crate::shares::{Share, UnfairShare, WINDOW, fair_shares};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::cpumask::CpuMask;
@@ -119,21 +118,19 @@ impl Rule for GroupShares {
         let Some(machine) = about.machine else { return Vec::new() };
         let found = self.found.iter().filter_map(|(&group, found)| {
             let (time, (task, worst)) = found.worst.as_ref()?;
+            let evidence = Evidence::UnfairGroup {
+                group: group_path(machine, group),
+                got_ns: worst.got.0,
+                due_ns: worst.due.0,
+                window_ns: WINDOW.0,
+            };
             Some(Finding {
-                sentence: format!(
-                    "group {} got less than half of the CPU time that its weight entitles it to among its siblings, {} in a \
-                     window of {WINDOW}; worst: {} of {}",
-                    group_path(machine, group),
-                    counted(found.count, "time", "times"),
-                    worst.got,
-                    worst.due
-                ),
                 count: found.count,
                 total_ns: found.total.0,
                 worst_ns: time.0,
                 at_ns: moment(worst.at).saturating_sub(1),
                 last_ns: moment(found.last),
-                ..Self::INFO.finding(String::new(), Question::Task((about.name)(*task)))
+                ..Self::INFO.finding(evidence, Question::Task((about.name)(*task)))
             })
         });
         found.collect()

@@ -3,12 +3,11 @@
 //! time, or for runtime. Waits that have not ended count with what they have lasted.
 
 use super::rule::{FindingWait, Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
+use super::{ByFamily, Evidence, Finding, FindingContext, Limits, Severity, WaitMeasure, WaitedBehind, moment};
 use crate::episodes::WaitReason;
 use crate::explain::Question;
 use crate::families::RuntimeWaits;
 use crate::occupancy::RunClass;
-use crate::plural::counted;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::units::Nanos;
 
@@ -39,7 +38,7 @@ impl Rule for Starvation {
     }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
-        findings(&Self::INFO, &self.waits, about, &format!("waited for a CPU for more than {}", self.limit))
+        findings(&Self::INFO, &self.waits, about, |_| (WaitMeasure::Cpu, self.limit))
     }
 }
 
@@ -71,12 +70,10 @@ impl Rule for LateWakeups {
     }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
-        let of_family = |waits: &super::Occurrences<FindingWait>| match waits.worst.and_then(|(_, wait)| wait.deadline)
-        {
-            Some(deadline) => format!("had a wake-up latency above the deadline of {deadline}"),
-            None => format!("had a wake-up latency above {}", self.limit),
-        };
-        findings_of(&Self::INFO, &self.waits, about, &of_family)
+        findings(&Self::INFO, &self.waits, about, |wait| match wait.deadline {
+            Some(deadline) => (WaitMeasure::WakeupLatencyOfDeadline, deadline),
+            None => (WaitMeasure::WakeupLatency, self.limit),
+        })
     }
 }
 
@@ -106,11 +103,7 @@ impl Rule for ThrottledTasks {
     }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
-        let of_family = |waits: &super::Occurrences<FindingWait>| {
-            let limit = waits.worst.map_or_else(String::new, |(_, wait)| awaited(about, wait.episode.reason));
-            format!("waited for {limit} for more than {}", self.limit)
-        };
-        findings_of(&Self::INFO, &self.waits, about, &of_family)
+        findings(&Self::INFO, &self.waits, about, |_| (WaitMeasure::Runtime, self.limit))
     }
 }
 
@@ -128,47 +121,44 @@ fn awaited(about: &FindingContext<'_>, reason: WaitReason) -> String {
     }
 }
 
-/// Describes what ran meanwhile on the CPUs of a task that waited for one, if a class ran most of the time.
-fn behind(wait: &FindingWait) -> &'static str {
-    match wait.ran.most().filter(|_| is_for_cpu(wait)) {
-        Some(RunClass::Idle) => ", although its CPU idled",
-        Some(RunClass::RealTime) => ", behind real-time tasks",
-        Some(RunClass::Deadline) => ", behind deadline tasks",
-        Some(RunClass::Fair | RunClass::Stop) | None => "",
+/// Returns the class that ran most of the time on the CPUs of a task that waited for one, if it is none of the fair tasks.
+fn behind(wait: &FindingWait) -> Option<WaitedBehind> {
+    match wait.ran.most().filter(|_| is_for_cpu(wait))? {
+        RunClass::Idle => Some(WaitedBehind::IdleTask),
+        RunClass::RealTime => Some(WaitedBehind::RealTime),
+        RunClass::Deadline => Some(WaitedBehind::Deadline),
+        RunClass::Fair | RunClass::Stop => None,
     }
 }
 
-fn findings(rule: &RuleInfo, waits: &ByFamily<FindingWait>, about: &FindingContext<'_>, what: &str) -> Vec<Finding> {
-    findings_of(rule, waits, about, &|_| what.to_owned())
-}
-
-fn findings_of(
+/// Returns a finding for each family. `measure` returns what was measured of the longest wait, and its limit.
+fn findings(
     rule: &RuleInfo,
     waits: &ByFamily<FindingWait>,
     about: &FindingContext<'_>,
-    what: &dyn Fn(&super::Occurrences<FindingWait>) -> String,
+    measure: impl Fn(&FindingWait) -> (WaitMeasure, Nanos),
 ) -> Vec<Finding> {
     let of_family = |(&family, waits): (&usize, &super::Occurrences<FindingWait>)| {
         let (time, wait) = waits.worst.as_ref()?;
-        let (name, is_open) = ((about.name)(wait.task), wait.episode.is_open);
-        let lasted = if is_open { format!("at least {time}, not ended") } else { time.to_string() };
+        let name = (about.name)(wait.task);
+        let (measure, limit) = measure(wait);
+        let evidence = Evidence::Wait {
+            family: about.families[family].clone(),
+            task: name.clone(),
+            measure,
+            limit_ns: limit.0,
+            behind: behind(wait),
+        };
         Some(Finding {
-            sentence: format!(
-                "{} {} {}; worst: {name} for {lasted}{}",
-                about.families[family],
-                what(waits),
-                counted(waits.count, "time", "times"),
-                behind(wait)
-            ),
             count: waits.count,
             total_ns: waits.total.0,
             worst_ns: time.0,
-            is_open,
+            is_open: wait.episode.is_open,
             awaited: Some(awaited(about, wait.episode.reason)),
             // Just before the wait ends, so that the explanation covers all of it.
             at_ns: moment(wait.episode.until).saturating_sub(1),
             last_ns: moment(waits.last),
-            ..rule.finding(String::new(), Question::Task(name))
+            ..rule.finding(evidence, Question::Task(name))
         })
     };
     waits.iter().filter_map(of_family).collect()

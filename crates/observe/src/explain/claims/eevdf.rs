@@ -75,12 +75,16 @@ pub struct PickClaim {
     pub virtual_time: i64,
     pub nr_eligible: u32,
     pub picked: EntityRecord,
-    /// Entities of the queue, the earliest deadline first.
+    /// Number of entities of the queue.
+    pub nr_entities: usize,
+    /// First entities of the queue, the earliest deadline first; at most 8.
     pub entities: Vec<EntityRecord>,
 }
 
-/// Largest number of entities of a queue that are listed.
-const MAX_LISTED: usize = 8;
+impl PickClaim {
+    /// Largest number of entities of a queue that are listed.
+    pub(in crate::explain) const MAX_LISTED: usize = 8;
+}
 
 impl fmt::Display for PickClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -96,15 +100,15 @@ impl fmt::Display for PickClaim {
         let mut lines = vec![format!(
             "{place}: {name}, by rule {}. {} on the queue, {} eligible, at virtual time V = {}:",
             self.rule,
-            counted(self.entities.len(), "entity was", "entities were"),
+            counted(self.nr_entities, "entity was", "entities were"),
             self.nr_eligible,
             self.virtual_time
         )];
-        for entity in self.entities.iter().take(MAX_LISTED) {
+        for entity in &self.entities {
             lines.push(format!("  {}: {}", entity.name(), entity.clause(true)));
         }
-        if self.entities.len() > MAX_LISTED {
-            lines.push(format!("  and {} more with later deadlines", self.entities.len() - MAX_LISTED));
+        if self.nr_entities > self.entities.len() {
+            lines.push(format!("  and {} more with later deadlines", self.nr_entities - self.entities.len()));
         }
         write_lines(f, &lines)
     }

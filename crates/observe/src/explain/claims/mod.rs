@@ -11,6 +11,8 @@ mod balance;
 mod cpu;
 mod eevdf;
 mod task;
+#[cfg(test)]
+mod tests;
 
 pub use balance::{
     DomainLevelClaim, DomainName, IdlePassesClaim, KickClaim, KickRecord, NewlyIdleClaim, PassRecordClaim, PassesClaim,
