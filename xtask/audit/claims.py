@@ -261,16 +261,16 @@ class Checker:
         return claim
 
     def pick(self, cpu):
-        def claim(event, entities):
+        def claim(event):
             v = event["v"]
             return {
                 "cpu": cpu, "at_ns": self.ns(event["t"]), "is_root": event["group"] == 0,
                 "group": self.at.path(event["group"] - 1) if event["group"] else "/", "rule": self.rule(event["rule"]),
-                "is_only_entity": event["rule"] == "OnlyEntity", "virtual_time": v, "nr_eligible": event["eligible"], "nr_entities": event["entities"],
-                "picked": self.entity(event["picked"], v), "entities": [self.entity(entity, v) for entity in entities],
+                "is_only_entity": event["rule"] == "OnlyEntity", "virtual_time": v, "nr_eligible": event["eligible"], "nr_entities": event["nr_entities"],
+                "picked": self.entity(event["picked"], v), "entities": [self.entity(entity, v) for entity in event["entities"]],
             }
 
-        return [claim(event, entities) for event, entities in self.at.cpus[cpu].picks]
+        return [claim(event) for event in self.at.cpus[cpu].picks]
 
     def fair_server(self, cpu):
         state = self.at.cpus[cpu]

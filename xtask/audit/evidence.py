@@ -5,7 +5,7 @@ Counts and durations are compared elsewhere (`findings.py`). Here each finding i
 sentence states about a task, a CPU and what ran meanwhile. A kind of evidence without a checker is a difference.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from findings import BACK_WITHIN, LATENCY, STARVATION, deadlines
 from moment import Moment
 
@@ -28,6 +28,9 @@ class Evidence:
     def __init__(self, log, fail):
         self.log, self.fail, self.at = log, fail, Moment(log)
         self.deadline_of, _ = deadlines(log)
+        self.priorities = defaultdict(set)
+        for event in log.of("prio"):
+            self.priorities[event["task"]].add(event["prio"])
 
     def expect(self, finding, name, reported, expected):
         if reported != expected:
@@ -61,7 +64,7 @@ class Evidence:
         times, places = Counter(), [(max(t, self.log.from_t), cpu) for t, cpu in task.places]
         for other, ns in self.at.run_times(places, self.at.now + 1).items():
             rank = self.at.rank(other)
-            if rank is None or len({event["prio"] for event in self.log.of("prio") if event["task"] == other}) > 1:
+            if rank is None or len(self.priorities[other]) > 1:
                 return None
             times[rank] += ns
         return times

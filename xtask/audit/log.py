@@ -6,6 +6,7 @@ counts and latencies are of what ends after it.
 """
 
 import json
+from bisect import bisect_left
 from collections import defaultdict
 
 import polars as pl
@@ -17,10 +18,13 @@ class Log:
     def __init__(self, path):
         self.specs, self.groups, self.cpus, self.domains, self.cpusets = [], [], [], [], []
         self.events, self.sched_domains, self.names = [], [], {}
+        self.by_kind = defaultdict(list)
         self.reset_index, self.from_t, self.end = 0, None, None
         with open(path, encoding="utf-8") as lines:
             for line in lines:
                 self._add(json.loads(line))
+        for index, event in enumerate(self.events):
+            self.by_kind[event["e"]].append(index)
         self.counted = self.events[self.reset_index :]
         self.nr_cpus = len(self.cpus)
         self.forks = {event["task"]: event for event in self.of("fork")}
@@ -58,7 +62,10 @@ class Log:
 
     def of(self, *kinds, counted=False):
         """Returns the events of some kinds, only those after the warm-up if `counted`."""
-        return [event for event in (self.counted if counted else self.events) if event["e"] in kinds]
+        indices = self.by_kind[kinds[0]] if len(kinds) == 1 else sorted(i for kind in set(kinds) for i in self.by_kind[kind])
+        if counted:
+            indices = indices[bisect_left(indices, self.reset_index) :]
+        return [self.events[index] for index in indices]
 
     def frame(self, kind, columns):
         """Returns the counted events of one kind as a frame, which may be empty."""

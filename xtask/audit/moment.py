@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """State of a run at a moment, recomputed from its event log: tasks, CPUs and the decisions that led there."""
 
+from bisect import bisect_right
 from collections import defaultdict
 
 KEPT_PASSES = 12
@@ -59,7 +60,7 @@ class Moment:
         self.tasks = defaultdict(TaskAt)
         self.cpus = [CpuAt(cpu, self.start) for cpu in range(log.nr_cpus)]
         self.groups, self.forks = {}, {}
-        self.candidates, self.moved, self.nr_hotplugs, self.changed = [], [], 0, set()
+        self.moved, self.nr_hotplugs, self.changed = [], 0, set()
 
     def advance(self, now):
         """Handles the events up to a later time."""
@@ -156,14 +157,11 @@ class Moment:
             cpu = self.cpus[event["cpu"]]
             cpu.offline = None if event["online"] else cpu.offline or t
 
-    def on_candidate(self, t, event):
-        self.candidates.append(event["entity"])
-
     def on_pick(self, t, event):
-        cpu, candidates, self.candidates = self.cpus[event["cpu"]], self.candidates, []
+        cpu = self.cpus[event["cpu"]]
         if event["depth"] == 0:
             cpu.pending = []
-        cpu.pending.append((event, candidates))
+        cpu.pending.append(event)
         # A pick below a throttled group leads to no task.
         if event["picked"]["task"] is not None:
             cpu.picks, cpu.pending = cpu.pending, []
@@ -243,7 +241,10 @@ class Moment:
         for place, (start, cpu) in enumerate(places):
             end = places[place + 1][0] if place + 1 < len(places) else until
             switches = self.cpus[cpu].switches
-            for index, (t, task) in enumerate(switches):
+            first = max(bisect_right(switches, start, key=lambda switch: switch[0]) - 1, 0)
+            for index, (t, task) in enumerate(switches[first:], first):
+                if t >= end:
+                    break
                 next_t = switches[index + 1][0] if index + 1 < len(switches) else end
                 if min(next_t, end) > max(t, start):
                     times[task] += min(next_t, end) - max(t, start)

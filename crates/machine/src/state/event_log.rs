@@ -29,17 +29,18 @@ pub struct EventLog<W: Write> {
     out: W,
     /// First error of `out`. No line follows it.
     error: Option<io::Error>,
-    /// Number of entities of the pick whose decision follows.
+    /// First entities of the pick whose decision follows, and the number of all of them.
+    candidates: Vec<Value>,
     nr_candidates: u32,
 }
 
-/// Largest number of entities of a pick that have lines: those with the earliest deadlines.
-const MAX_CANDIDATES: u32 = 8;
+/// Largest number of entities of a pick that are written: those with the earliest deadlines.
+const MAX_CANDIDATES: usize = 8;
 
 impl<W: Write> EventLog<W> {
     /// Begins the log of a machine that has not started.
     pub fn new(out: W, machine: &Machine<impl Engine>) -> Self {
-        let mut log = Self { out, error: None, nr_candidates: 0 };
+        let mut log = Self { out, error: None, candidates: Vec::new(), nr_candidates: 0 };
         log.write_machine(machine);
         log.write_domains(machine);
         log.write_workload(machine);
@@ -263,32 +264,35 @@ fn sched_event(event: &Event<'_>) -> Option<Value> {
             "cfs_rqs": update.nr_cfs_rqs,
         }),
         Event::Warning { cpu, warning, .. } => json!({ "e": "warning", "cpu": cpu.0, "what": format!("{warning:?}") }),
-        Event::Eevdf(event) => eevdf_event(event),
+        Event::Eevdf(event) => return eevdf_event(event),
         Event::Runtime { .. } | Event::PeltEntity { .. } | Event::PeltCfsRq { .. } | Event::Lag { .. } => return None,
     })
 }
 
-/// Returns the fields of a decision of EEVDF. `v` is the virtual time of the cfs_rq.
-fn eevdf_event(event: EevdfEvent<'_>) -> Value {
-    let of_entity = |candidate: &PickCandidate| {
-        let EntityLag { task, is_delayed, weight, vruntime, deadline, slice, depth, .. } = candidate.entity;
-        json!({
-            "task": task.map(TaskId::index), "group": candidate.group.map(|group| group.0), "depth": depth,
-            "eligible": candidate.is_eligible, "running": candidate.is_running, "delayed": is_delayed,
-            "vruntime": vruntime, "deadline": deadline, "slice": slice, "weight": weight,
-        })
-    };
-    match event {
-        EevdfEvent::Candidate(candidate) => json!({ "e": "candidate", "entity": of_entity(candidate) }),
+/// Returns the fields of an entity of EEVDF.
+fn entity(candidate: &PickCandidate) -> Value {
+    let EntityLag { task, is_delayed, weight, vruntime, deadline, slice, depth, .. } = candidate.entity;
+    json!({
+        "task": task.map(TaskId::index), "group": candidate.group.map(|group| group.0), "depth": depth,
+        "eligible": candidate.is_eligible, "running": candidate.is_running, "delayed": is_delayed,
+        "vruntime": vruntime, "deadline": deadline, "slice": slice, "weight": weight,
+    })
+}
+
+/// Returns the fields of a decision of EEVDF. `v` is the virtual time of the cfs_rq. The entities of a pick are in the
+/// line of the pick.
+fn eevdf_event(event: EevdfEvent<'_>) -> Option<Value> {
+    Some(match event {
+        EevdfEvent::Candidate(_) => return None,
         EevdfEvent::Pick(decision) => json!({
             "e": "pick", "cpu": decision.queue.cpu.0, "depth": decision.queue.depth, "v": decision.queue.avg_vruntime,
             "group": decision.group.0, "rule": format!("{:?}", decision.rule), "eligible": decision.nr_eligible,
-            "picked": of_entity(&decision.picked),
+            "picked": entity(&decision.picked),
         }),
         EevdfEvent::Preempt(decision) => json!({
             "e": "preempt", "cpu": decision.cpu.0, "task": decision.task.index(), "curr": decision.curr.index(),
             "rule": format!("{:?}", decision.rule), "v": decision.queue.avg_vruntime,
-            "woken": of_entity(&decision.woken), "running": of_entity(&decision.running),
+            "woken": entity(&decision.woken), "running": entity(&decision.running),
         }),
         EevdfEvent::DelayedDequeue(record) => json!({
             "e": "delay", "step": format!("{:?}", record.step), "task": record.entity.task.map(TaskId::index),
@@ -301,7 +305,7 @@ fn eevdf_event(event: EevdfEvent<'_>) -> Value {
             "e": "server", "cpu": record.cpu.0, "step": format!("{:?}", record.step), "runtime": record.runtime_ns,
             "max_runtime": record.max_runtime_ns, "period": record.period_ns, "waits_until": record.waits_until,
         }),
-    }
+    })
 }
 
 /// Returns the fields of a machine event.
@@ -355,16 +359,17 @@ fn machine_event(event: &MachineEvent) -> Value {
 
 impl<W: Write> SchedObserver for EventLog<W> {
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        let Some(mut fields) = sched_event(event) else { return };
-        match event {
-            Event::Eevdf(EevdfEvent::Candidate(_)) => {
-                self.nr_candidates += 1;
-                if self.nr_candidates > MAX_CANDIDATES {
-                    return;
-                }
+        if let Event::Eevdf(EevdfEvent::Candidate(candidate)) = event {
+            self.nr_candidates += 1;
+            if self.candidates.len() < MAX_CANDIDATES {
+                self.candidates.push(entity(candidate));
             }
-            Event::Eevdf(EevdfEvent::Pick(_)) => fields["entities"] = core::mem::take(&mut self.nr_candidates).into(),
-            _ => {}
+            return;
+        }
+        let Some(mut fields) = sched_event(event) else { return };
+        if let Event::Eevdf(EevdfEvent::Pick(_)) = event {
+            fields["entities"] = core::mem::take(&mut self.candidates).into();
+            fields["nr_entities"] = core::mem::take(&mut self.nr_candidates).into();
         }
         self.event_line(now, fields);
     }
