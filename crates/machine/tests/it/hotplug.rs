@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! CPU hotplug, compared with the behaviour of Linux 6.1, worked out by hand.
+//! CPU hotplug, compared with the behaviour of Linux 6.1 and 6.12, worked out by hand.
 
-use crate::common::{RunLog, ms, run};
+use crate::common::{RunLog, ms, run, run_series};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::series::KernelSeries;
 
 /// Returns the times in ms at which tasks began to run on a CPU, without the idle task and stoppers.
 fn starts_on(listener: &RunLog, cpu: u32) -> Vec<f64> {
@@ -58,6 +59,17 @@ fn a_task_goes_to_its_node_if_it_may_and_else_to_the_first_cpu_that_it_may_use()
     assert_eq!(at("task t mask=1 cpu=1 run 100ms", "affinity 5ms t 1-2\noffline 10ms 1"), (CpuId(2), 2));
     // A task that may use none of the remaining CPUs may use all, and goes to the first one.
     assert_eq!(at("task t mask=3 cpu=3 run 100ms", "offline 10ms 3"), (CpuId(0), 4));
+}
+
+#[test]
+fn in_6_12_an_offline_cpu_has_no_share_of_a_groups_load_and_in_6_1_it_keeps_its_share() {
+    let scenario = include_str!("../../../../scenarios/hotplug-groups.scn").replace("kernel 6.12\n", "");
+    let runtimes = |series| {
+        let run = run_series(&scenario, series);
+        [run.runtime_ms("h1"), run.runtime_ms("h2")]
+    };
+    assert_eq!(runtimes(KernelSeries::V6_12), [1500.0, 1500.0]);
+    assert_eq!(runtimes(KernelSeries::V6_1), [1000.0, 2000.0]);
 }
 
 #[test]

@@ -31,4 +31,18 @@ impl KernelSeries {
     pub const fn is_eevdf(self) -> bool {
         matches!(self, Self::V6_12)
     }
+
+    /// Whether a runqueue that leaves its root domain loses its share of the loads of groups, and a CPU that is not
+    /// active contributes to none (`clear_tg_offline_cfs_rqs()`, since 6.8).
+    #[inline]
+    pub const fn clears_offline_group_load(self) -> bool {
+        matches!(self, Self::V6_12)
+    }
+
+    /// Whether a runqueue's clock is updated when it leaves its root domain (`set_rq_offline()`, since 6.6), not only
+    /// when its CPU goes offline.
+    #[inline]
+    pub const fn clocks_detached_rqs(self) -> bool {
+        matches!(self, Self::V6_12)
+    }
 }

@@ -2,7 +2,7 @@
 //! Runqueues that leave and join the root domain during hotplug, and the rebuild of sched domains.
 //!
 //! Models `set_rq_offline()` and `set_rq_online()` with their classes' parts, `rq_attach_root()`,
-//! `unthrottle_offline_cfs_rqs()` and `update_runtime_enabled()` (6.1).
+//! `unthrottle_offline_cfs_rqs()` and `update_runtime_enabled()` (6.1), and `clear_tg_offline_cfs_rqs()` (6.12).
 
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
@@ -15,16 +15,22 @@ use alloc::vec::Vec;
 
 impl Sched {
     /// Removes a runqueue from its root domain: no CPU pushes tasks to it, and no shared limit throttles its
-    /// tasks.
+    /// tasks. In 6.12 its clock is updated first, and the loads of groups lose its share last.
     pub(crate) fn set_rq_offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if !self.rqs[cpu.index()].online {
             return;
+        }
+        if self.series.clocks_detached_rqs() {
+            let _rq = self.rq_lock_clocked(ctx, cpu);
         }
         self.dl_root.overloaded_cpus.clear(cpu);
         self.dl_root.cpudl.clear(cpu, false);
         self.rt_rq_offline(ctx, cpu);
         self.rt_root.cpupri.set(cpu, CpuLevel::INVALID);
         self.unthrottle_offline_cfs_rqs(ctx, cpu);
+        if self.series.clears_offline_group_load() {
+            self.clear_tg_offline_cfs_rqs(ctx, cpu);
+        }
         self.domains.root.online.clear(cpu);
         self.rqs[cpu.index()].online = false;
     }
@@ -54,8 +60,9 @@ impl Sched {
     /// Rebuilds the sched domains of the active CPUs.
     ///
     /// All runqueues leave the old root domain and join the new one, as if they went offline and came back:
-    /// groups are unthrottled, and real-time tasks have used no runtime yet. Counters and intervals of
-    /// domains are reset. Yielded paths are completed first, in the old domains.
+    /// groups are unthrottled, and real-time tasks have used no runtime yet. In 6.12 the loads of groups also start
+    /// again from 0, so that a busy CPU contributes when its averages are next updated, at least 1 ms later.
+    /// Counters and intervals of domains are reset. Yielded paths are completed first, in the old domains.
     pub(crate) fn rebuild_sched_domains(&mut self, ctx: &mut Ctx<'_>) {
         for cpu in self.cpu_ids() {
             self.finish_paths(ctx, cpu);
@@ -138,6 +145,14 @@ impl Sched {
                 let rq = self.rq_lock(cpu);
                 self.unthrottle_cfs_rq(ctx, &rq, id);
             }
+        }
+    }
+
+    /// Removes a CPU from the loads of all groups.
+    fn clear_tg_offline_cfs_rqs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        for group in (1..self.groups.len()).map(GroupId::from_index) {
+            let id = self.cfs_rq_of_group(group, cpu);
+            self.clear_tg_load_avg(ctx, id);
         }
     }
 

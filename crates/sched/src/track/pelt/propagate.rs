@@ -125,12 +125,17 @@ impl State {
         sums.load_sum = SchedAvg::floor_sum(add_positive(sums.load_sum, change.sum), sums.load_avg);
     }
 
-    /// Updates the contribution of a cfs_rq to its group's load (`update_tg_load_avg()`), unless it changed by 1/64 or
-    /// less, or the last update was less than `group_load_interval_ns` ago.
+    /// Updates the contribution of a cfs_rq to its group's load (`update_tg_load_avg()`).
+    ///
+    /// There is no update if the contribution changed by 1/64 or less, or if the last update was less than
+    /// `group_load_interval_ns` ago. In 6.12 a CPU that is not active contributes nothing.
     #[inline]
     pub(crate) fn update_tg_load_avg(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         let cfs_rq = &mut self.cfs_rqs[id.index()];
         if cfs_rq.group == GroupId::ROOT {
+            return;
+        }
+        if self.series.clears_offline_group_load() && !self.hotplug.active.contains(cfs_rq.cpu) {
             return;
         }
         let interval = self.tunables.changes.group_load_interval_ns;
@@ -145,6 +150,19 @@ impl State {
             cfs_rq.tg_load_avg_contrib = cfs_rq.avg.load_avg;
             cfs_rq.last_update_tg_load_avg = ctx.sched_clock();
         }
+    }
+
+    /// Removes the contribution of a cfs_rq from its group's load (`clear_tg_load_avg()`).
+    pub(crate) fn clear_tg_load_avg(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
+        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        if cfs_rq.group == GroupId::ROOT {
+            return;
+        }
+        ctx.op_counts.touch_group_write(cfs_rq.group);
+        let sum = &mut self.groups[cfs_rq.group.index()].load_avg;
+        *sum = sum.wrapping_sub(cfs_rq.tg_load_avg_contrib as i64);
+        cfs_rq.tg_load_avg_contrib = 0;
+        cfs_rq.last_update_tg_load_avg = ctx.sched_clock();
     }
 
     /// Whether a group's entity has nothing to decay and nothing to propagate: `skip_blocked_update()`.
@@ -164,6 +182,7 @@ fn add_positive(value: u64, change: i64) -> u64 {
 #[cfg(test)]
 mod tests {
     use crate::golden::{CPU, GoldenTestMachine};
+    use crate::types::series::KernelSeries;
     use crate::types::units::Nanos;
     use crate::types::work::{Access, SharedData, Touch};
 
@@ -190,5 +209,28 @@ mod tests {
         assert_eq!(update(0, 5002, 651), (true, 651));
         assert_eq!(update(1_000_000, 6001, 300), (false, 651), "too early by a microsecond");
         assert_eq!(update(1_000_000, 6002, 300), (true, 300));
+    }
+
+    #[test]
+    fn in_6_12_a_cpu_that_is_not_active_contributes_nothing_to_a_groups_load() {
+        for (series, after) in [(KernelSeries::V6_1, 300), (KernelSeries::V6_12, 0)] {
+            let mut machine = GoldenTestMachine::new();
+            machine.sched.series = series;
+            let (group, _) = machine.group();
+            let cfs_rq = machine.sched.cfs_rq_of_group(group, CPU);
+            let update = |machine: &mut GoldenTestMachine, load_avg| {
+                machine.sched.cfs_rqs[cfs_rq.index()].avg.load_avg = load_avg;
+                machine.with(|sched, ctx| sched.update_tg_load_avg(ctx, cfs_rq));
+                machine.sched.groups[group.index()].load_avg
+            };
+            assert_eq!(update(&mut machine, 640), 640);
+            machine.with(|sched, ctx| {
+                if series.clears_offline_group_load() {
+                    sched.clear_tg_load_avg(ctx, cfs_rq);
+                }
+                sched.hotplug.active.clear(CPU);
+            });
+            assert_eq!(update(&mut machine, 300), after, "{series}");
+        }
     }
 }
