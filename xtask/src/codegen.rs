@@ -7,6 +7,7 @@ use crate::tables;
 use crate::tidy::source_files;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
+use fairlab_run::kernels::page;
 use fairlab_study::switches;
 use fairlab_workload::scenario::StatementTopic;
 use std::fs;
@@ -49,8 +50,13 @@ fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
     let scenarios = "docs/book/src/reference/scenario.md";
     let states = "docs/book/src/validation/states.md";
     let catalogue = "docs/book/src/reference/metric-catalogue.md";
+    let kernels = "docs/book/src/reference/kernels.md";
     let parts = [
         ("docs/book/src/reference/switches.md", "switches", switches::page()),
+        (kernels, "changed defaults", page::changed_defaults_table()),
+        (kernels, "additions", page::additions_table()),
+        (kernels, "named kernels", page::kernels_table()),
+        (kernels, "unchanged defaults", page::unchanged_defaults_table()),
         ("docs/book/src/validation/studies.md", "study results", study_results::table(root)?),
         (states, "boundary", pair_states::boundary(root)?),
         (states, "searches", pair_states::searches(root)?),

@@ -2,7 +2,7 @@
 //! Named kernels: 6.12 with EEVDF, and releases up to 6.1 as sets of features and tunables on top of 6.1's scheduler.
 //!
 //! A release up to 6.1 has the behaviour before each later change, as far as features and tunables can restore it;
-//! their declarations name the release and the former default. Everything else behaves as in 6.1;
+//! their declarations name the commit, which has a release, and the former default. Everything else behaves as in 6.1;
 //! [`Kernel::unmodelled_changes`] lists the known differences. [`UNMODELLED_RELEASES`] lists how the releases around 6.12
 //! differ from it.
 
@@ -10,9 +10,13 @@ use fairlab_machine::description::{DEFAULT_KERNEL_PROFILE, KERNEL_PROFILES};
 use fairlab_sched::features::{Feature, FormerDefault, Release};
 use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};
-use fairlab_workload::workload::{GroupSpec, Workload};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub mod additions;
+pub mod page;
+
+use additions::ADDITIONS;
 
 /// Kernel whose behaviour the scheduler models by default.
 pub const DEFAULT: &str = DEFAULT_KERNEL_PROFILE;
@@ -47,7 +51,7 @@ pub const UNMODELLED_RELEASES: &[(&str, &[&str])] = &[
 
 /// Changes of the kernel that no feature or tunable can revert and that would be visible in a run, earliest first.
 const MISSING: &[(Release, &str)] = &[
-    ((5, 3), "tasks have utilisation clamps (uclamp; since 5.3)"),
+    ((4, 20), "load balancing does not smooth the loads of CPUs (LB_BIAS, on before 4.20)"),
     ((5, 4), "runtime that a CPU has taken from a group's quota does not expire (since 5.4)"),
     ((5, 5), "load balancing classifies groups; wake_affine() compares load including blocked load (since 5.5)"),
     ((5, 6), "a nearly idle NUMA node may have an imbalance of a few tasks (since 5.6)"),
@@ -59,7 +63,7 @@ const MISSING: &[(Release, &str)] = &[
     ((5, 11), "a forked task leaves its NUMA node only once that node is busy enough (since 5.11)"),
     (
         (5, 12),
-        "one scan searches for idle cores and idle CPUs; a CPU with several waiting tasks is not balanced actively (since 5.12)",
+        "one scan searches for idle cores and idle CPUs; a CPU with several waiting tasks is not balanced actively; HRTICK does not end deadline budgets (HRTICK_DL; since 5.12)",
     ),
     ((5, 13), "a search for an idle CPU checks the SMT siblings of the previous CPU first (since 5.13)"),
     ((5, 14), "EAS includes thermal pressure (since 5.14)"),
@@ -73,40 +77,6 @@ const MISSING: &[(Release, &str)] = &[
         "averages of a task that is woken on another CPU decay by the time that its idle CPU's clock has missed; newly-idle balancing stops when a task wakes up (since 6.0)",
     ),
     ((6, 1), "a load-balancing pass scans tasks until it can move one (since 6.1)"),
-];
-
-/// Files of cgroups that kernels have only since a release.
-#[derive(Clone, Copy, Debug)]
-pub struct CgroupFile {
-    /// Name of the file, or names.
-    pub name: &'static str,
-    since: Release,
-    /// Former behaviour, as a phrase.
-    description: &'static str,
-    /// Removes what the file sets from a group. Returns whether it was set.
-    remove: fn(&mut GroupSpec) -> bool,
-}
-
-/// Files of cgroups that not all named kernels have.
-pub const CGROUP_FILES: &[CgroupFile] = &[
-    CgroupFile {
-        name: "cpu.uclamp.min and cpu.uclamp.max",
-        since: (5, 4),
-        description: "groups have no utilisation clamps",
-        remove: |group| group.uclamp.take().is_some(),
-    },
-    CgroupFile {
-        name: "cpu.max.burst",
-        since: (5, 14),
-        description: "groups save no quota for bursts (cpu.max.burst)",
-        remove: |group| group.quota.as_mut().is_some_and(|quota| std::mem::take(&mut quota.burst_us) > 0),
-    },
-    CgroupFile {
-        name: "cpu.idle",
-        since: (5, 15),
-        description: "groups are never idle (cpu.idle)",
-        remove: |group| std::mem::take(&mut group.idle),
-    },
 ];
 
 /// Release of Linux whose features and tunables differ from 6.1's by known changes.
@@ -179,43 +149,19 @@ impl Kernel {
     pub fn changes_of_release(self) -> (Vec<&'static str>, Vec<&'static str>) {
         let modelled =
             changes().filter(|change| change.release == self.release).filter_map(|change| change.description);
-        let of_files = CGROUP_FILES.iter().filter(|file| file.since == self.release).map(|file| file.description);
+        let of_release = ADDITIONS.iter().filter(|addition| addition.commit.release == self.release);
+        let of_additions = of_release.filter_map(|addition| addition.description);
         let missing = MISSING.iter().filter(|(since, _)| *since == self.release).map(|&(_, what)| what);
-        (modelled.chain(of_files).collect(), missing.collect())
-    }
-
-    /// Files of cgroups that this kernel does not have.
-    pub fn missing_cgroup_files(self) -> impl Iterator<Item = &'static CgroupFile> {
-        CGROUP_FILES.iter().filter(move |file| self.release < file.since)
-    }
-
-    /// Removes from a workload what needs files of cgroups that this kernel does not have. Returns a warning for each of
-    /// these files.
-    pub(crate) fn remove_missing_files(self, workload: &mut Workload) -> Vec<String> {
-        let mut warnings = Vec::new();
-        for file in self.missing_cgroup_files() {
-            let groups = workload.groups.iter_mut().filter_map(|group| (file.remove)(group).then_some(&*group.name));
-            let groups: Vec<&str> = groups.collect();
-            if !groups.is_empty() {
-                warnings.push(format!(
-                    "{} of {} has no effect: kernels have it since {}.{}, this is {}",
-                    file.name,
-                    groups.join(", "),
-                    file.since.0,
-                    file.since.1,
-                    self.name
-                ));
-            }
-        }
-        warnings
+        (modelled.chain(of_additions).collect(), missing.collect())
     }
 
     /// Later changes that this kernel reverts, earliest first.
     pub fn modelled_changes(self) -> Vec<&'static str> {
         let of_defaults = changes().filter(|change| self.is_before(change));
         let of_defaults = of_defaults.filter_map(|change| Some((change.release, change.description?)));
-        let of_files = self.missing_cgroup_files().map(|file| (file.since, file.description));
-        let mut changes: Vec<(Release, &str)> = of_defaults.chain(of_files).collect();
+        let of_additions = self.missing_additions();
+        let of_additions = of_additions.filter_map(|addition| Some((addition.commit.release, addition.description?)));
+        let mut changes: Vec<(Release, &str)> = of_defaults.chain(of_additions).collect();
         changes.sort_by_key(|&(release, _)| release);
         changes.into_iter().map(|(_, description)| description).collect()
     }
@@ -226,6 +172,7 @@ impl Kernel {
     }
 }
 
+/// Returns all changes of defaults, of tunables and then of features.
 fn changes() -> impl Iterator<Item = FormerDefault> {
     let of_tunables = TUNABLES.iter().flat_map(|info| info.former_values).map(|&(_, change)| change);
     of_tunables.chain(Feature::ALL.iter().filter_map(|feature| feature.before()))
@@ -235,29 +182,6 @@ fn changes() -> impl Iterator<Item = FormerDefault> {
 mod tests {
     use super::*;
     use fairlab_sched::tunables::Tunables;
-
-    #[test]
-    fn files_of_cgroups_exist_since_their_release() {
-        let workload = || {
-            let text = "cpus 1\nend 1ms\ngroup a quota=4ms period=8ms burst=2ms umin=100 umax=800\ngroup b idle\n";
-            fairlab_workload::scenario::parse("it.scn", text).expect("a scenario").workload
-        };
-        let of = |name: &str| {
-            let mut workload = workload();
-            let warnings = Kernel::from_name(name).expect("a kernel").remove_missing_files(&mut workload);
-            (warnings, workload.groups)
-        };
-        for name in ["6.12", "6.1", "5.15"] {
-            assert_eq!(of(name), (Vec::new(), workload().groups), "{name}");
-        }
-        let (warnings, groups) = of("5.3");
-        assert_eq!(warnings.len(), 3);
-        assert_eq!(warnings[1], "cpu.max.burst of a has no effect: kernels have it since 5.14, this is 5.3");
-        assert!(
-            groups[0].uclamp.is_none() && groups[0].quota.is_some_and(|quota| quota.burst_us == 0) && !groups[1].idle
-        );
-        assert_eq!(of("5.14").0, ["cpu.idle of b has no effect: kernels have it since 5.15, this is 5.14"]);
-    }
 
     #[test]
     fn the_default_changes_nothing() {
@@ -296,7 +220,8 @@ mod tests {
     fn every_change_came_with_a_kernel_that_has_a_name() {
         let nr_modelled: usize = all().map(|kernel| kernel.changes_of_release().0.len()).sum();
         let of_defaults = changes().filter(|change| change.description.is_some()).count();
-        assert_eq!(nr_modelled, of_defaults + CGROUP_FILES.len());
+        let of_additions = ADDITIONS.iter().filter(|addition| addition.description.is_some()).count();
+        assert_eq!(nr_modelled, of_defaults + of_additions);
         assert_eq!(all().map(|kernel| kernel.changes_of_release().1.len()).sum::<usize>(), MISSING.len());
     }
 
@@ -318,6 +243,6 @@ mod tests {
                 tunables.iter().filter(|(name, _)| *name == "ilb_others").map(|&(_, value)| value).collect();
             values
         };
-        assert_eq!(["5.4", "5.11", "6.1"].map(ilb_others), [vec![2], vec![1], vec![]]);
+        assert_eq!(["5.4", "5.12", "5.13", "6.1"].map(ilb_others), [vec![2], vec![1], vec![], vec![]]);
     }
 }

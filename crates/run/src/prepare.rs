@@ -10,6 +10,7 @@ use crate::error::RequestError;
 use crate::facts::apply_facts;
 use crate::input::{InputFile, ReadMachine};
 use crate::kernels::Kernel;
+use crate::kernels::additions::MissingAddition;
 use crate::settings::Settings;
 use crate::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use crate::values::{CallCosts, CostChoice, CostSource, GovernorName, Plain, kernel_from_name};
@@ -28,7 +29,6 @@ use fairlab_workload::load::{WorkloadKind, detect};
 use fairlab_workload::recorded;
 use fairlab_workload::rtapp::{self, DuplicateKeys};
 use fairlab_workload::scenario::{self, ParseContext, SwitchNames};
-use fairlab_workload::workload::{Attributes, Change, Workload};
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 
@@ -70,6 +70,21 @@ pub struct RunAbout {
     pub is_default_duration: bool,
     /// Time before the measured part: the starts of a benchmark's instances, and the warm-up.
     pub warmup: WarmupPlan,
+    /// Additions that the workload uses and the kernel does not have. They were removed from the workload.
+    pub missing: Vec<MissingAddition>,
+}
+
+impl PreparedRun {
+    /// Rejects a workload that uses something that the kernel does not have.
+    ///
+    /// # Errors
+    /// If something was removed from the workload.
+    pub fn with_whole_workload(self) -> Result<Self, RequestError> {
+        match self.about.missing.first() {
+            Some(missing) => Err(RequestError::Input(format!("{}: {}", self.about.name, missing.error()))),
+            None => Ok(self),
+        }
+    }
 }
 
 /// Run on a machine, before its start.
@@ -117,11 +132,8 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         setup.workload.warnings.push(format!("--prices machine: {name} has no costs, so kernel code has zero cost"));
     }
     let is_built_in = settings.kernel_engine().is_none();
-    if is_built_in && !kernel.series().is_eevdf() {
-        let warning = ignored_changes_warning(&setup.workload, kernel);
-        let of_files = kernel.remove_missing_files(&mut setup.workload);
-        setup.workload.warnings.extend(warning.into_iter().chain(of_files));
-    }
+    let missing = if is_built_in { kernel.remove_missing_additions(&mut setup.workload) } else { Vec::new() };
+    setup.workload.warnings.extend(missing.iter().map(MissingAddition::warning));
     // The kernel of an engine is that of its tree.
     apply(&mut setup, settings, Some(kernel).filter(|_| is_built_in || settings.kernel.is_some()))?;
     if let Some((_, benchmark)) = &benchmark
@@ -183,6 +195,7 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         trace,
         is_default_duration: duration.is_none() && !has_duration,
         warmup,
+        missing,
     };
     Ok(PreparedRun { setup, about, bench: benchmark.map(|(observer, _)| observer), seed: settings.seed })
 }
@@ -340,23 +353,6 @@ fn apply_kernel(setup: &mut Setup, kernel: Kernel) {
     let of_file = std::mem::take(&mut setup.tunables);
     let of_kernel = kernel.tunables().into_iter().map(|(name, value)| (name.to_owned(), value));
     setup.tunables = of_kernel.chain(of_file).collect();
-}
-
-/// Returns a warning if the workload uses what kernels have only since 6.12.
-fn ignored_changes_warning(workload: &Workload, kernel: Kernel) -> Option<String> {
-    let has_slice = |attributes: &Attributes| attributes.slice.is_some();
-    let is_new = |change: &Change| match change {
-        Change::Task { attributes, .. } => has_slice(attributes),
-        Change::FairServer { .. } => true,
-        _ => false,
-    };
-    let of_tasks = workload.tasks.iter().any(|task| has_slice(&task.start) || task.attributes.iter().any(has_slice));
-    (of_tasks || workload.changes.iter().any(|(_, change)| is_new(change))).then(|| {
-        format!(
-            "slices of tasks and fair servers have no effect: kernels have them since 6.12, this is {}",
-            kernel.name
-        )
-    })
 }
 
 /// Sets the source of costs, and the facts that these follow from.

@@ -43,7 +43,7 @@ pub(crate) fn check_run<E: Engine>(
     spec: &RunSpec,
     boot: impl FnOnce(PreparedRun) -> Result<ReadyRun<E>, RequestError>,
 ) -> Result<CheckedRun, CliError> {
-    let mut prepared = prepare(spec)?;
+    let mut prepared = prepare(spec)?.with_whole_workload()?;
     let limit = longest_check(prepared.setup.hardware.nr_cpus());
     let is_shortened = prepared.setup.duration > limit;
     prepared.setup.duration = prepared.setup.duration.min(limit);

@@ -52,7 +52,8 @@ pub(crate) enum Shown<'a> {
     OneOfSeveral,
 }
 
-/// Runs a spec to its end, or until `on_step` returns false. A worker ends at a signal by itself; `on_step` is
+/// Runs a spec to its end, or until `on_step` returns false. A workload that uses something that the kernel does not
+/// have is rejected if the run is the command's only one; one of several runs without it. A worker ends at a signal by itself; `on_step` is
 /// called at its end.
 pub(crate) fn execute(
     spec: &RunSpec,
@@ -60,7 +61,10 @@ pub(crate) fn execute(
     shown: Shown<'_>,
     on_step: OnStep<'_>,
 ) -> Result<Executed, CliError> {
-    let prepared = prepare(spec)?;
+    let mut prepared = prepare(spec)?;
+    if matches!(shown, Shown::Alone(_)) {
+        prepared = prepared.with_whole_workload()?;
+    }
     let Some(engine) = spec.settings.kernel_engine() else {
         return execute_here(prepared.boot()?, outputs, on_step);
     };

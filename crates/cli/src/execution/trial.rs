@@ -11,6 +11,7 @@ use fairlab_observe::summary::{RunSubject, RunSummary};
 use fairlab_run::bench::{self, LineOf};
 use fairlab_run::input::InputFile;
 use fairlab_run::job::{Job, RunOutputs, SwitchStates};
+use fairlab_run::kernels::additions::MissingAddition;
 use fairlab_run::prepare::prepare;
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{BenchSpec, RunSpec, WorkloadSpec};
@@ -112,13 +113,14 @@ impl Trial {
         Ok(prepare(&self.with_seed(seed))?.setup.duration)
     }
 
-    /// Checks that the trial can be run, and returns its subject. A compiled kernel checks what only it knows.
-    pub(crate) fn check(&self, seed: Option<u64>) -> Result<RunSubject, CliError> {
-        let subject = prepare(&self.with_seed(seed))?.about.subject;
+    /// Checks that the trial can be run, and returns its subject, and the additions that its workload uses and its kernel
+    /// does not have. A compiled kernel checks what only it knows.
+    pub(crate) fn check(&self, seed: Option<u64>) -> Result<(RunSubject, Vec<MissingAddition>), CliError> {
+        let about = prepare(&self.with_seed(seed))?.about;
         if self.spec.settings.kernel_engine().is_some() {
             self.switches(seed)?;
         }
-        Ok(subject)
+        Ok((about.subject, about.missing))
     }
 
     /// Returns features and tunables at the start of the run.

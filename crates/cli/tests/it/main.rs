@@ -16,6 +16,7 @@ mod findings;
 mod fuzz;
 mod group_clamps;
 mod import;
+mod kernels;
 mod malformed;
 mod measured;
 mod outputs;

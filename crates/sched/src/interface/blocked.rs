@@ -10,8 +10,8 @@ rules! {
     Softirq "A CPU's own balancing softirq."
     NewIdle "A CPU that runs out of work, for itself."
     NohzKick "A kicked CPU, for all tickless CPUs."
-    NohzIdle "A CPU that enters its idle loop, for all tickless CPUs (since 5.12)."
-    NohzNewIdle "A CPU that runs out of work, for all tickless CPUs (before 5.12)."
+    NohzIdle "A CPU that enters its idle loop, for all tickless CPUs (since 5.13)."
+    NohzNewIdle "A CPU that runs out of work, for all tickless CPUs (before 5.13)."
 }
 
 /// One call of `update_blocked_averages()`.

@@ -54,7 +54,7 @@ enum NewIdleStage {
     Passed(DomainId, u32),
     /// Take this CPU's lock again and determine the result.
     Relock,
-    /// Update the blocked load of tickless CPUs, as before 5.12.
+    /// Update the blocked load of tickless CPUs, as before 5.13.
     Tickless(NohzIdleBalance),
     /// Take this CPU's lock again after the update of tickless CPUs.
     RelockAfterTickless,

@@ -4,6 +4,7 @@
 //! Scenarios, the command line, kernel profiles, studies and the book's page of switches are derived from
 //! this list.
 
+use crate::types::commits::{self, Commit};
 use crate::types::series::KernelSeries;
 
 /// A release of Linux: major and minor number.
@@ -12,22 +13,24 @@ pub type Release = (u32, u32);
 /// A kernel change that changed the default of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormerDefault {
-    /// First release with the change.
+    /// First release with the change: that of [`FormerDefault::commit`].
     pub release: Release,
-    /// Behaviour before the change, in a clause; `None` if another switch of the same change has the
+    /// Commit that changed the default.
+    pub commit: Commit,
+    /// Behaviour before the change, in a clause; `None` if another switch of the same release has the
     /// description.
     pub description: Option<&'static str>,
 }
 
 impl FormerDefault {
     /// Returns a change with its description.
-    pub(crate) const fn new(release: Release, description: &'static str) -> Self {
-        Self { release, description: Some(description) }
+    pub(crate) const fn new(commit: Commit, description: &'static str) -> Self {
+        Self { release: commit.release, commit, description: Some(description) }
     }
 
     /// Returns a change that another switch describes.
-    pub(crate) const fn without_description(release: Release) -> Self {
-        Self { release, description: None }
+    pub(crate) const fn without_description(commit: Commit) -> Self {
+        Self { release: commit.release, commit, description: None }
     }
 }
 
@@ -167,19 +170,21 @@ features! {
         Digest("numa.scn", "call-function interrupts for wake-ups across caches");
     SisProp "SIS_PROP" false only V6_1 "Bound the scan for an idle CPU by average idle time and measured scan cost (before 5.19)." =>
         Digest("scan-before-6.0.scn", "how many CPUs a search scans"),
-        FormerDefault::without_description((6, 0));
+        FormerDefault::without_description(commits::SIS_UTIL);
     SisUtil "SIS_UTIL" true "Bound the scan for an idle CPU by the utilisation of the last-level cache's CPUs." =>
         Digest("scan-limit.scn", "how many CPUs a search scans"),
-        FormerDefault::new((6, 0), "the search for an idle CPU is bounded by average idle time and measured cost (`--set scan_cost=NS` for each scanned CPU; 0 sets no bound)");
+        FormerDefault::new(commits::SIS_UTIL, "the search for an idle CPU is bounded by average idle time and measured cost (`--set scan_cost=NS` for each scanned CPU; 0 sets no bound)");
     WarnDoubleClock "WARN_DOUBLE_CLOCK" false "Warn when a runqueue's clock is updated twice under one lock." =>
         NoRun(NO_DOUBLE_CLOCK);
     RtPushIpi "RT_PUSH_IPI" false "Pull real-time tasks by interrupts that ask overloaded CPUs to push." =>
-        Digest("switches/rt-push.scn", "interrupts that ask overloaded CPUs to push");
+        Digest("switches/rt-push.scn", "interrupts that ask overloaded CPUs to push"),
+        FormerDefault::new(commits::RT_PUSH_IPI, "real-time tasks are pulled by interrupts that ask overloaded CPUs to push (RT_PUSH_IPI; off since late 6.1 stable releases, which the profile 6.1 includes)");
     RtRuntimeShare "RT_RUNTIME_SHARE" false "Runqueues may borrow each other's real-time runtime." =>
         BySeries(
             &Digest("switches/rt-share.scn", "whether the real-time task is throttled"),
             &NoRun("6.12 throttles real-time tasks only with CONFIG_RT_GROUP_SCHED."),
-        );
+        ),
+        FormerDefault::new(commits::RT_RUNTIME_SHARE, "runqueues borrow each other's real-time runtime (RT_RUNTIME_SHARE)");
     LbMin "LB_MIN" false "Load balancing leaves tasks of very small load where they are." =>
         Digest("idle-policy.scn", "whether tasks of small load are moved");
     AttachAgeLoad "ATTACH_AGE_LOAD" true "Age a task's averages when it is attached to another runqueue." =>
@@ -194,18 +199,18 @@ features! {
         Digest("misfit.scn", "how early a task counts as too big for its CPU");
     UtilEstFastup "UTIL_EST_FASTUP" true only V6_1 "The estimated utilisation follows increases at once." =>
         Digest("misfit.scn", "how early a task counts as too big for its CPU"),
-        FormerDefault::new((5, 5), "a task's estimated utilisation follows increases only gradually");
+        FormerDefault::new(commits::UTIL_EST_FASTUP, "a task's estimated utilisation follows increases only gradually");
     LatencyWarn "LATENCY_WARN" false "Warn when a CPU does not reschedule for a long time although it should." =>
         Complaints(LONG_LATENCY, "whether the scheduler warns of a CPU that does not reschedule");
     NiRandom "NI_RANDOM" true "Newly-idle balancing runs with a probability that follows its past success." =>
         Digest("newidle.scn", "which newly-idle CPUs balance"),
-        FormerDefault::new((6, 1), "newly-idle balancing is not randomised (a change of late 6.1 stable releases, which the profile 6.1 includes)");
+        FormerDefault::new(commits::PROPORTIONAL_NEWIDLE, "newly-idle balancing is not randomised (a change of late 6.1 stable releases, which the profile 6.1 includes)");
     AltPeriod "ALT_PERIOD" true only V6_1 "The scheduling period counts all tasks of the hierarchy, not only the entities of the queue." =>
         Digest("switches/alt-period.scn", "how long the heavy task runs at a time"),
-        FormerDefault::new((5, 13), "the scheduling period counts a queue's own entities only, and slices have no lower bound");
+        FormerDefault::new(commits::ALTERNATIVE_SLICE, "the scheduling period counts a queue's own entities only, and slices have no lower bound");
     BaseSlice "BASE_SLICE" true only V6_1 "No slice is shorter than the minimal granularity." =>
         Digest("switches/base-slice.scn", "how long the light tasks run at a time"),
-        FormerDefault::without_description((5, 13));
+        FormerDefault::without_description(commits::ALTERNATIVE_SLICE);
 }
 
 /// Scenario in which CPUs of 6.12 pull tasks from each other.

@@ -18,6 +18,7 @@ use crate::values::error::{CliError, command_line};
 use crate::values::interrupt;
 use crate::values::whole_file::AtomicFile;
 use fairlab_run::job::RunOutputs;
+use fairlab_run::kernels::additions::MissingAddition;
 use fairlab_run::spec::RunSpec;
 use fairlab_run::values::{EngineName, Starts};
 use fairlab_study::experiment::comparison::{Comparison, ComparisonRules};
@@ -75,7 +76,8 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     };
     let mut trials: Vec<Trial> = arms.iter().map(trial).collect::<Result<_, CliError>>()?;
     share_costs(&mut trials);
-    let subjects = trials.iter().map(|trial| trial.check(args.seed)).collect::<Result<Vec<_>, _>>()?;
+    let checked = trials.iter().map(|trial| trial.check(args.seed)).collect::<Result<Vec<_>, _>>()?;
+    let (subjects, missing): (Vec<_>, Vec<_>) = checked.into_iter().unzip();
     let rules = ComparisonRules {
         statistic: how.statistic,
         level: how.level / 100.0,
@@ -127,7 +129,10 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         }
         (fairlab_study::experiment::comparison::compare(&repetitions, rules), None)
     };
-    output.warn_all(&arms_of.warnings())?;
+    // The report names the arms that run without something.
+    let named: Vec<String> = missing.iter().flatten().map(MissingAddition::warning).collect();
+    let warnings: Vec<String> = arms_of.warnings().into_iter().filter(|warning| !named.contains(warning)).collect();
+    output.warn_all(&warnings)?;
     if how.metric.is_empty() && !is_single {
         refuse_untested(&found.0)?;
     }
@@ -139,6 +144,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         schema: report::SCHEMA,
         arms: arms.iter().map(|arm| arm.name.clone()).collect(),
         subjects,
+        missing,
         comparison: found.0,
         looks: found.1,
         is_varied: arms_of.is_varied(),

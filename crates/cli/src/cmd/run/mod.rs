@@ -145,7 +145,7 @@ pub(crate) fn execute(output: &Output, request: RunRequest) -> Result<FinishedRu
     let start = Instant::now();
     let executed = if is_watched {
         refuse_engine(&spec.settings)?;
-        execute_with(prepare(&spec)?.boot()?, &outputs, |machine, observers, about| {
+        execute_with(prepare(&spec)?.with_whole_workload()?.boot()?, &outputs, |machine, observers, about| {
             watch::simulate(machine, observers, about).map_err(|ended| match ended {
                 watch::WatchError::Run(error) => failed(about, error),
                 watch::WatchError::Screen(error) => CliError::write("the terminal", &error),

@@ -3,6 +3,7 @@
 
 use crate::output::figures::counted;
 use fairlab_observe::summary::{RunSubject, RunSummary};
+use fairlab_run::kernels::additions::MissingAddition;
 use fairlab_study::experiment::comparison::Comparison;
 use fairlab_study::experiment::intervals::{IntervalMethod, MIN_PAIRS_OF_INTERVAL};
 use fairlab_study::experiment::states::{PairEnds, RunState, SplitRuns};
@@ -22,6 +23,8 @@ pub(crate) struct ExperimentReport {
     pub(crate) arms: Vec<String>,
     /// Workload, machine and kernel of each arm.
     pub(crate) subjects: Vec<RunSubject>,
+    /// Additions that the workload of each arm uses and its kernel does not have. The arm runs without them.
+    pub(crate) missing: Vec<Vec<MissingAddition>>,
     /// The arms beside each other.
     pub(crate) comparison: Comparison,
     /// Of an experiment that went on until something was found: how often results were looked at, and whether time was up.
@@ -104,6 +107,13 @@ impl ExperimentReport {
         text
     }
 
+    /// Returns a note for each addition that an arm runs without.
+    pub(crate) fn missing_notes(&self) -> Vec<String> {
+        let arms = self.arms.iter().zip(&self.missing);
+        arms.flat_map(|(arm, missing)| missing.iter().map(move |missing| format!("`{arm}` {}", missing.warning())))
+            .collect()
+    }
+
     pub(crate) fn identical_arms(&self) -> Vec<String> {
         (1..self.arms.len()).filter_map(|arm| self.identical_note(arm)).collect()
     }
@@ -121,6 +131,7 @@ impl ExperimentReport {
         let comparison = &self.comparison;
         let mut notes: Vec<String> = self.stop_note().into_iter().collect();
         notes.push(self.repetitions());
+        notes.extend(self.missing_notes());
         notes.extend(self.facts.iter().cloned());
         notes.extend(self.identical_arms());
         notes.extend(comparison.split_runs().iter().map(|split| self.split_note(split)));

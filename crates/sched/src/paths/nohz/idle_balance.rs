@@ -106,7 +106,7 @@ impl Sched {
     /// Defers the update of blocked load to the idle loop of a CPU that found no work, if the update is due
     /// and the CPU expects to be idle long enough.
     ///
-    /// With the tunable `newidle_blocked`, as before 5.12, the update begins at once and is returned.
+    /// With the tunable `newidle_blocked`, as before 5.13, the update begins at once and is returned.
     pub(crate) fn nohz_newidle_balance(&mut self, cpu: CpuId) -> Option<NohzIdleBalance> {
         let is_worth_it = self.rqs[cpu.index()].avg_idle >= self.migration_cost_u64();
         if !is_worth_it || !self.nohz.has_blocked || self.jiffies < self.nohz.next_blocked {
@@ -248,7 +248,7 @@ impl Sched {
             || self.is_own_cpu_special(path, cpu)
     }
 
-    /// Whether `cpu` is the CPU that iterates, and is treated specially (tunable `ilb_others`: before 5.12).
+    /// Whether `cpu` is the CPU that iterates, and is treated specially (tunable `ilb_others`: before 5.13).
     fn is_own_cpu_special(&self, path: &NohzIdleBalance, cpu: CpuId) -> bool {
         self.tunables.changes.ilb_others > 0 && cpu == path.this_cpu
     }

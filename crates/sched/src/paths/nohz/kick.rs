@@ -36,7 +36,8 @@ impl Sched {
             if decision.reason.requests_kick() {
                 decision.flags = NOHZ_STATS_KICK | NOHZ_BALANCE_KICK;
             }
-            if self.nohz.needs_update && !self.tunables.changes.kick_next {
+            let changes = &self.tunables.changes;
+            if self.nohz.needs_update && !changes.kick_next && !changes.next_kick_off {
                 decision.flags |= NOHZ_NEXT_KICK;
             }
         }

@@ -209,7 +209,7 @@ fn with_ilb_others_the_next_balancing_follows_the_other_tickless_cpus() {
         machine.on(1, |sched, ctx| sched.handle_ipi(ctx, IpiKind::CallFunction));
         machine.sched.nohz.next_balance - jiffies
     };
-    // CPU 1 is due first, which counts since 5.12. Before, it balances its own domains at once; their
+    // CPU 1 is due first, which counts since 5.13. Before, it balances its own domains at once; their
     // interval of 40 ms (10 ticks) gives its next time. Since 5.9 that shortens the time recorded for the
     // other CPUs; before, their time is written last.
     assert_eq!([0, 1, 2].map(|ilb_others| next_balance(ilb_others, 5, 90)), [5, 10, 90]);

@@ -11,7 +11,7 @@ use crate::types::ids::CpuId;
 /// Number of tasks that are scanned before the busiest runqueue's lock is dropped (`SCHED_NR_MIGRATE_BREAK`).
 pub(crate) const NR_MIGRATE_BREAK: u32 = 32;
 
-/// Findings of the task scan: the kernel's `LBF_*` flags, two of them from before 5.12, and two flags of
+/// Findings of the task scan: the kernel's `LBF_*` flags, two of them from before 5.13, and two flags of
 /// fairlab.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LbFlags {
@@ -29,9 +29,9 @@ pub(crate) struct LbFlags {
     pub by_policy: bool,
     /// A stopper pushes the running task (LBF_ACTIVE_LB).
     pub active: bool,
-    /// The pass updates the blocked load of tickless CPUs (LBF_NOHZ_STATS, until 5.12).
+    /// The pass updates the blocked load of tickless CPUs (LBF_NOHZ_STATS, until 5.13).
     pub nohz_stats: bool,
-    /// A tickless CPU still has blocked load (LBF_NOHZ_AGAIN, until 5.12).
+    /// A tickless CPU still has blocked load (LBF_NOHZ_AGAIN, until 5.13).
     pub nohz_again: bool,
 }
 

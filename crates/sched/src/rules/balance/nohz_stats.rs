@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Update of the blocked load of tickless CPUs during newly-idle balancing, as before 5.12
+//! Update of the blocked load of tickless CPUs during newly-idle balancing, as before 5.13
 //! (`LBF_NOHZ_STATS`).
 //!
 //! Off unless the tunable `newidle_blocked` is set.

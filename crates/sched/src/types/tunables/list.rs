@@ -5,6 +5,7 @@
 use super::InitialValue::{Fixed, FixedBySeries, Scaled};
 use super::TunableStatement::{Arm, Tune};
 use super::{PeltScaling, TunableInfo, TunableValue};
+use crate::types::commits;
 use crate::types::features::Demo::{BySeries, Complaints, Digest, NoRun};
 use crate::types::features::{EEVDF_BALANCE, EEVDF_DEMO, FormerDefault, LONG_LATENCY};
 use crate::types::series::KernelSeries;
@@ -204,7 +205,7 @@ tunables! {
             "Energy-aware scheduling (EAS), where the machine's energy model allows it.",
             unit: "0 or 1", range: SWITCH, default: Fixed(1), statement: None,
             test_values: [1, 0], demo: Digest("energy.scn", "on which CPUs tasks are, and so the energy"),
-            former_values: &[(0, FormerDefault::new((5, 0), "there is no energy-aware scheduling"))],
+            former_values: &[(0, FormerDefault::new(commits::ENERGY_AWARE, "there is no energy-aware scheduling"))],
         }
         ksoftirqd_first: bool, only V6_1 {
             "While a CPU's ksoftirqd is runnable, softirqs that are raised there wait for it (since 4.9), instead of running at the end of the interrupt (0: as before, and since 6.5).",
@@ -222,7 +223,7 @@ tunables! {
             "As before 5.1: contributions to load tracking are scaled (1) instead of its clock (0).",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: Some(Arm),
             test_values: [0, 1], demo: Digest("misfit.scn", "how fast utilisation grows on a small CPU"),
-            former_values: &[(1, FormerDefault::new((5, 1), "load tracking scales contributions by frequency and capacity, not its clock"))],
+            former_values: &[(1, FormerDefault::new(commits::PELT_TIME_SCALING, "load tracking scales contributions by frequency and capacity, not its clock"))],
         }
     }
     changes {
@@ -230,40 +231,46 @@ tunables! {
             "A runqueue with a misfit task kicks idle balancing even if no better CPU exists.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: Some(Arm),
             test_values: [0, 1], demo: Digest("misfit.scn", "calls of `kick_ilb()` with reason `Misfit`"),
-            former_values: &[(1, FormerDefault::new((5, 1), "a misfit task kicks idle balancing even if no better CPU exists; so does a busy cache domain where capacities differ"))],
+            former_values: &[(1, FormerDefault::new(commits::NOHZ_KICKS, "a misfit task kicks idle balancing even if no better CPU exists; so does a busy cache domain where capacities differ"))],
         }
         llc_kick: bool {
             "More than one busy CPU in the cache domain kicks idle balancing also where capacities differ.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: Some(Arm),
             test_values: [0, 1], demo: Digest("misfit.scn", "calls of `kick_ilb()` with reason `LlcBusy`"),
-            former_values: &[(1, FormerDefault::without_description((5, 1)))],
+            former_values: &[(1, FormerDefault::without_description(commits::NOHZ_KICKS))],
         }
         kick_next: bool {
-            "As before 5.12: a kick delays the next idle balancing by one jiffy relative to its due time.",
+            "As before 5.9: a kick delays the next idle balancing by one jiffy relative to its due time; and `next_kick_off`.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: Some(Arm),
             test_values: [0, 1], demo: Digest("nohz-kick.scn", "calls of `kick_ilb()`"),
-            former_values: &[(1, FormerDefault::new((5, 12), "a kick delays the next idle balancing by one jiffy; otherwise its due time follows the tickless CPUs except the one that balances; a CPU that runs out of work updates the blocked load of others itself"))],
+            former_values: &[(1, FormerDefault::without_description(commits::NEXT_IDLE_BALANCE))],
+        }
+        next_kick_off: bool {
+            "As before 5.16: a CPU that stops its tick requests no update of the next idle balancing's due time.",
+            unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
+            test_values: [0, 1], demo: Digest("nohz-kick.scn", "calls of `kick_ilb()`"),
+            former_values: &[(1, FormerDefault::new(commits::NEXT_BALANCE_UPDATE, "a CPU that stops its tick requests no update of the next idle balancing's due time"))],
         }
         ilb_others: u8 {
-            "The due time of idle balancing follows the tickless CPUs except the one that balances: 1 as before 5.12; 2 as before 5.9, when the time was written at the very end.",
+            "The due time of idle balancing follows the tickless CPUs except the one that balances: 1 as before 5.13; 2 as before 5.9, when the time was written at the very end.",
             unit: "0 to 2", range: 0..=2, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("all-pinned.scn", "when which CPU balances"),
             former_values: &[
-                (2, FormerDefault::without_description((5, 9))),
-                (1, FormerDefault::without_description((5, 12))),
+                (2, FormerDefault::without_description(commits::NEXT_IDLE_BALANCE)),
+                (1, FormerDefault::new(commits::IDLE_CPU_LOOP, "the due time of idle balancing follows the tickless CPUs except the one that balances; a CPU that runs out of work updates the blocked load of others itself")),
             ],
         }
         ilb_first: bool {
             "As before 5.2: only the first tickless CPU is kicked to balance, or none if that CPU is not idle.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("idle-core.scn", "which CPU balances for the tickless CPUs"),
-            former_values: &[(1, FormerDefault::new((5, 2), "only the first tickless CPU is kicked to balance for all, or none if that CPU is not idle"))],
+            former_values: &[(1, FormerDefault::new(commits::IDLE_BALANCER, "only the first tickless CPU is kicked to balance for all, or none if that CPU is not idle"))],
         }
         kick_stats: bool {
             "As before 5.9: a kick for blocked load alone also delays the next idle balancing.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("bandwidth.scn", "calls of `kick_ilb()`"),
-            former_values: &[(1, FormerDefault::new((5, 9), "a kick for blocked load alone also delays the next idle balancing; the CPU that balances for all tickless CPUs writes the next due time at the very end or when it aborts"))],
+            former_values: &[(1, FormerDefault::new(commits::NEXT_IDLE_BALANCE, "a kick, also one for blocked load alone, delays the next idle balancing by one jiffy; the CPU that balances for all tickless CPUs writes the next due time at the very end or when it aborts"))],
         }
         redo_max: Option<u32> {
             "Maximum number of restarts of a balancing pass because all tasks of the busiest CPU are pinned (-1: no limit).",
@@ -275,7 +282,7 @@ tunables! {
             "As before 5.13: a balancing pass also starts over when the busiest CPU has lost its tasks meanwhile.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: NoRun(NO_EMPTIED),
-            former_values: &[(1, FormerDefault::new((5, 13), "a balancing pass starts over also when the busiest runqueue has lost its tasks meanwhile"))],
+            former_values: &[(1, FormerDefault::new(commits::EMPTIED_RUNQUEUE, "a balancing pass starts over also when the busiest runqueue has lost its tasks meanwhile"))],
         }
         group_load_interval_ns: u64 {
             "Minimum time between two updates of a group's load (`tg->load_avg`) by one CPU; 1000000 as since 6.7.",
@@ -290,10 +297,10 @@ tunables! {
             former_values: &[],
         }
         newidle_blocked: bool {
-            "As before 5.12: a CPU that runs out of work updates the blocked load of tickless CPUs itself.",
+            "As before 5.13: a CPU that runs out of work updates the blocked load of tickless CPUs itself.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: Some(Arm),
             test_values: [0, 1], demo: Digest("energy.scn", "which CPU calls `update_blocked_averages()`"),
-            former_values: &[(1, FormerDefault::without_description((5, 12)))],
+            former_values: &[(1, FormerDefault::without_description(commits::NEWIDLE_BLOCKED))],
         }
         scan_cost_ns as "scan_cost": u64 {
             "Cost that SIS_PROP measures for each CPU of an idle-CPU scan.",
@@ -305,88 +312,88 @@ tunables! {
             "As before 6.0: a task leaves its previous CPU only if that saves more than a sixteenth of the energy.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("switches/energy-before-6.0.scn", "on which CPUs tasks are"),
-            former_values: &[(1, FormerDefault::new((6, 0), "energy-aware scheduling leaves the previous CPU only for a sixteenth of the energy, which is estimated in milliwatts from the sum of the CPUs' utilisations with the task"))],
+            former_values: &[(1, FormerDefault::new(commits::ENERGY_MARGIN, "energy-aware scheduling leaves the previous CPU only for a sixteenth of the energy, which is estimated in milliwatts from the sum of the CPUs' utilisations with the task"))],
         }
         energy_sum: bool {
             "As before 6.0: energy with a task is that of the sum of the CPUs' estimates, which is less where much load is blocked.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("switches/energy-before-6.0.scn", "on which CPUs tasks are"),
-            former_values: &[(1, FormerDefault::without_description((6, 0)))],
+            former_values: &[(1, FormerDefault::without_description(commits::ENERGY_SUM))],
         }
         energy_mw: bool {
             "As before 6.0: energy is computed in whole milliwatts, so small differences are none.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("switches/energy-before-6.0.scn", "on which CPUs tasks are"),
-            former_values: &[(1, FormerDefault::without_description((6, 0)))],
+            former_values: &[(1, FormerDefault::without_description(commits::ENERGY_MICROWATTS))],
         }
         energy_inefficient: bool {
             "As before 5.16: frequencies that cost no less than a higher one are used nevertheless.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: NoRun(NO_SKIPPED),
-            former_values: &[(1, FormerDefault::new((5, 16), "frequencies that cost no less than a higher one are used; a CPU whose expected idle time is below the migration cost does not balance"))],
+            former_values: &[(1, FormerDefault::new(commits::INEFFICIENT_STATES, "frequencies that cost no less than a higher one are used; a CPU whose expected idle time is below the migration cost does not balance"))],
         }
         newidle_min_idle: bool {
             "As before 5.16: a CPU whose expected idle time is below migration_cost_ns does not do newly-idle balancing.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("numa.scn", "which newly-idle CPUs balance"),
-            former_values: &[(1, FormerDefault::without_description((5, 16)))],
+            former_values: &[(1, FormerDefault::without_description(commits::NEWIDLE_MIGRATION_COST))],
         }
         wakelist_far: bool {
             "As before 6.0: with TTWU_QUEUE only wake-ups for CPUs of another cache are queued, not those for idle ones.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("ping-pong.scn", "which interrupts a wake-up sends"),
-            former_values: &[(1, FormerDefault::new((6, 0), "a task that wakes up for an idle CPU of the same cache is enqueued by the waker"))],
+            former_values: &[(1, FormerDefault::new(commits::WAKELIST, "a task that wakes up for an idle CPU of the same cache is enqueued by the waker"))],
         }
         no_misfit: bool {
             "As before 4.20: no task counts as too big for its CPU, so none is moved to a bigger CPU for that reason.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("misfit.scn", "whether the tasks get to the big CPUs"),
-            former_values: &[(1, FormerDefault::new((4, 20), "no task counts as too big for its CPU"))],
+            former_values: &[(1, FormerDefault::new(commits::MISFIT_TASK, "no task counts as too big for its CPU"))],
         }
         sched_idle_busy: u8 {
             "A CPU that only runs SCHED_IDLE tasks counts as busy: 1 as before 5.6, when it balances; 2 as before 5.4, when a task wakes up too.",
             unit: "0 to 2", range: 0..=2, default: Fixed(0), statement: None,
             test_values: [0, 2], demo: Digest("idle-policy.scn", "whether tasks wake up beside SCHED_IDLE ones"),
             former_values: &[
-                (2, FormerDefault::new((5, 4), "a CPU that only runs SCHED_IDLE tasks does not count as idle when a task wakes up")),
-                (1, FormerDefault::new((5, 6), "a CPU that only runs SCHED_IDLE tasks balances as rarely as a busy one; real-time tasks are placed regardless of their uclamp minimum")),
+                (2, FormerDefault::new(commits::SCHED_IDLE_WAKEUP, "a CPU that only runs SCHED_IDLE tasks does not count as idle when a task wakes up")),
+                (1, FormerDefault::new(commits::SCHED_IDLE_BALANCE, "a CPU that only runs SCHED_IDLE tasks balances as rarely as a busy one; real-time tasks are placed regardless of their uclamp minimum")),
             ],
         }
         fork_by_load: bool {
             "As before 5.5: fork and exec choose the group of CPUs with the least load, and exec first one with spare capacity, instead of classifying groups.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("fork-spread.scn", "where the children start"),
-            former_values: &[(1, FormerDefault::new((5, 5), "a new task goes to the group of CPUs with the least load, exec first to one with spare capacity; groups are not classified"))],
+            former_values: &[(1, FormerDefault::new(commits::IDLEST_GROUP, "a new task goes to the group of CPUs with the least load, exec first to one with spare capacity; groups are not classified"))],
         }
         rt_any_cpu: bool {
             "As before 5.6: a real-time task goes to any CPU, even if its capacity is below the task's uclamp minimum.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("switches/clamped-rt.scn", "on which CPUs the real-time tasks wake up"),
-            former_values: &[(1, FormerDefault::without_description((5, 6)))],
+            former_values: &[(1, FormerDefault::without_description(commits::RT_CAPACITY))],
         }
         dl_any_cpu: bool {
             "As before 5.9: deadline tasks are admitted by the number of CPUs and go to any CPU, regardless of capacities.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("switches/dense-deadlines.scn", "whether dense deadline tasks are on small CPUs"),
-            former_values: &[(1, FormerDefault::new((5, 9), "deadline tasks are admitted by the number of CPUs and wake up on any CPU, regardless of capacities"))],
+            former_values: &[(1, FormerDefault::new(commits::DL_ADMISSION, "deadline tasks are admitted by the number of CPUs and wake up on any CPU, regardless of capacities"))],
         }
         busy_balance_rare: bool {
             "As before 5.10: busy CPUs balance half as often, and at all levels at the same time.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("periodic-balance.scn", "when busy CPUs balance"),
-            former_values: &[(1, FormerDefault::new((5, 10), "busy CPUs balance half as often, and at all levels at the same time; between caches an imbalance of 25 percent is tolerated, instead of 17; a task is moved if half of its load is within the imbalance, or after too many failures"))],
+            former_values: &[(1, FormerDefault::new(commits::BUSY_INTERVAL, "busy CPUs balance half as often, and at all levels at the same time; between caches an imbalance of 25 percent is tolerated, instead of 17; a task is moved if half of its load is within the imbalance, or after too many failures"))],
         }
         wide_imbalance: bool {
             "As before 5.10: domains of several caches tolerate an imbalance of 25 percent instead of 17.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("numa.scn", "which passes find the nodes balanced"),
-            former_values: &[(1, FormerDefault::without_description((5, 10)))],
+            former_values: &[(1, FormerDefault::without_description(commits::IMBALANCE_THRESHOLD))],
         }
         detach_half: bool {
             "As before 5.10: a task may be moved if half of its load is within the imbalance, and any task after too many failures.",
             unit: "0 or 1", range: SWITCH, default: Fixed(0), statement: None,
             test_values: [0, 1], demo: Digest("periodic-balance.scn", "which tasks a pass moves"),
-            former_values: &[(1, FormerDefault::without_description((5, 10)))],
+            former_values: &[(1, FormerDefault::without_description(commits::DETACH_LOAD))],
         }
         small_llc_scan: bool {
             "As proposed in 2022: SIS_UTIL's limit is multiplied by 32 / CPUs in cache domains of at most 16 CPUs.",

@@ -46,6 +46,7 @@ fn report_of(repetitions: u64) -> ExperimentReport {
         schema: crate::output::experiment::report::SCHEMA,
         arms: vec!["unchanged".to_owned(), "NO_SIS_UTIL".to_owned()],
         subjects: vec![subject.clone(), subject],
+        missing: vec![Vec::new(); 2],
         comparison: compare(&repetitions, ComparisonRules::default()),
         looks: None,
         is_varied: true,

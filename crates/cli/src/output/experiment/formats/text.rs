@@ -12,6 +12,9 @@ pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
     text.push_str(&wrap(&styles.bold(&report.title()), 2));
     for (which, arm) in report.arms.iter().enumerate() {
         text.push_str(&wrap(&format!("  {}: {arm}", letter(which)), 5));
+        for missing in report.missing.get(which).into_iter().flatten() {
+            text.push_str(&wrap(&format!("     {}", missing.warning()), 7));
+        }
     }
     for which in 1..report.arms.len() {
         text.push('\n');
@@ -33,7 +36,13 @@ pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
         text.push_str(&partial_table(report, styles));
     }
     text.push('\n');
-    let said: Vec<String> = report.identical_arms().into_iter().chain(report.too_few_note()).chain(partial).collect();
+    let said: Vec<String> = report
+        .identical_arms()
+        .into_iter()
+        .chain(report.too_few_note())
+        .chain(partial)
+        .chain(report.missing_notes())
+        .collect();
     let notes = report.notes().into_iter().skip(usize::from(report.stop_note().is_some()));
     for note in notes.filter(|note| !said.contains(note)) {
         text.push_str(&wrap(&note, 2));
