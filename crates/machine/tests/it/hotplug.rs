@@ -73,6 +73,18 @@ fn in_6_12_an_offline_cpu_has_no_share_of_a_groups_load_and_in_6_1_it_keeps_its_
 }
 
 #[test]
+fn a_quota_that_is_set_while_a_cpu_is_offline_leaves_that_cpu_its_runtime() {
+    // CPU 1 went offline with 1 ns of runtime of g1, and keeps it. t2 therefore runs when it has moved there at 340 ms,
+    // although the pool is empty.
+    let text = "cpus 4\ntopo llc=2 node=2\nend 400ms\ngroup g0 quota=10ms period=40ms shares=2048\n\
+                group g1 parent=g0 shares=100\ntask t1 group=g1 start=39ms run 2ms sleep 3ms\n\
+                task t2 group=g0 run 300us sleep 700us\noffline 99ms 0\noffline 168ms 1\n\
+                quota 196ms g0 6ms 10ms\nonline 249ms 1";
+    let run = run_series(text, KernelSeries::V6_12);
+    assert!(starts_on(&run.log, 1).contains(&340.0), "{:?}", starts_on(&run.log, 1));
+}
+
+#[test]
 fn a_task_that_sleeps_on_a_cpu_that_has_gone_wakes_elsewhere_in_time() {
     let run = run("cpus 2\nend 40ms\ntask t mask=1 cpu=1 sleep 20ms run 1ms sleep 100ms\noffline 10ms 1");
     let starts = starts_on(&run.log, 0);

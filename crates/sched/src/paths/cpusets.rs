@@ -3,6 +3,10 @@
 //!
 //! Models `update_cpumask()`, `cpuset_attach()` and `hotplug_update_tasks()` of `cgroup/cpuset.c` (6.1,
 //! cgroup v2).
+//
+// DIFFERS: 6.12 remembers the CPUs that a user has requested for a task (`user_cpus_ptr`, since 6.2). After a change of
+// the task's cpuset, the task may use those of them that the cpuset has, and a move to a cpuset with equal effective
+// CPUs changes nothing. In fairlab, also with compiled-kernel engines, both reset the affinity, as in 6.1.
 
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;

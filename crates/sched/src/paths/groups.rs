@@ -57,7 +57,8 @@ impl Sched {
     /// Rules, in order:
     /// 1. The pool gets a full quota at once, even if the group had one before, and the period timer starts
     ///    unless it is running.
-    /// 2. Runtime that CPUs have drawn is discarded.
+    /// 2. Runtime that online CPUs have drawn is discarded. An offline CPU keeps the 1 ns with which it went offline, and
+    ///    its limit is enabled or not when it returns.
     /// 3. Throttled CPUs continue, under the new limit or without one.
     ///
     /// # Errors
@@ -83,6 +84,9 @@ impl Sched {
             self.start_cfs_bandwidth(ctx, group);
         }
         for cpu in self.cpu_ids() {
+            if !self.hotplug.online.contains(cpu) {
+                continue;
+            }
             let id = self.cfs_rq_of_group(group, cpu);
             let cfs_rq = &mut self.cfs_rqs[id.index()];
             cfs_rq.runtime_enabled = is_limited;

@@ -32,6 +32,13 @@ impl KernelSeries {
         matches!(self, Self::V6_12)
     }
 
+    /// Whether runqueues limit the runtime of real-time tasks. Kernels since 6.12 do so only with
+    /// `CONFIG_RT_GROUP_SCHED`, which is not modelled.
+    #[inline]
+    pub const fn limits_real_time(self) -> bool {
+        matches!(self, Self::V6_1)
+    }
+
     /// Whether a runqueue that leaves its root domain loses its share of the loads of groups, and a CPU that is not
     /// active contributes to none (`clear_tg_offline_cfs_rqs()`, since 6.8).
     #[inline]

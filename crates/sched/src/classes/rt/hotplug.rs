@@ -9,10 +9,13 @@ use crate::state::rt::cpupri::CpuLevel;
 use crate::types::ids::CpuId;
 
 impl State {
-    /// Takes a runqueue offline. Its tasks have no runtime limit from then on, so that they can leave.
+    /// Takes a runqueue offline. In 6.1 its tasks have no runtime limit from then on, so that they can leave.
     pub(crate) fn rt_rq_offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         if self.rqs[cpu.index()].rt.overloaded {
             self.rt_root.overload.set(cpu, false);
+        }
+        if !self.series.limits_real_time() {
+            return;
         }
         if self.tunables.rt_runtime_us >= 0 && !self.rqs[cpu.index()].rt.unlimited {
             self.reclaim_lent_runtime(cpu);
@@ -48,6 +51,22 @@ impl State {
             let back = lent.min(self.rt_runtime(other) as i64);
             self.rqs[other.index()].rt.borrowed -= back;
             lent -= back;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::golden::{CPU, GoldenTestMachine};
+    use crate::types::series::KernelSeries;
+
+    #[test]
+    fn in_6_12_hotplug_has_no_runtime_limit_to_remove() {
+        for (series, has_limit) in [(KernelSeries::V6_1, true), (KernelSeries::V6_12, false)] {
+            let mut machine = GoldenTestMachine::new();
+            machine.sched.series = series;
+            machine.with(|sched, ctx| sched.rt_rq_offline(ctx, CPU));
+            assert_eq!(machine.sched.rqs[CPU.index()].rt.unlimited, has_limit, "{series}");
         }
     }
 }

@@ -25,6 +25,9 @@ impl State {
     /// 3. schedutil applies changed limits at its next update of a CPU of the domain. With a driver that may
     ///    sleep, a frequency above the limit is lowered at once, by the CPU that sets the limit.
     /// 4. A domain whose frequency is fixed changes at once to the nearest allowed frequency.
+    // DIFFERS: a thermal limit of 6.12 is also hardware pressure, which decays after the limit has ended, as with a
+    // driver that reports throttling by firmware (`arch_update_hw_pressure()`). The cooling device of 6.12
+    // (`cpufreq_cooling`) only limits the frequency, and the capacity is back at once.
     pub fn limit_frequency(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, limit: FrequencyLimit, part: Capacity) {
         let Some(index) = self.cpufreq.policies.iter().position(|policy| policy.domain.contains(cpu)) else {
             if limit == FrequencyLimit::Thermal {
