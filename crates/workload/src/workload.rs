@@ -279,6 +279,8 @@ pub enum Change {
         quota_us: Option<u64>,
         /// Length of a period, in microseconds.
         period_us: u64,
+        /// New burst, in microseconds; `None` keeps the group's burst, as a write to `cpu.max` does.
+        burst_us: Option<u64>,
     },
 }
 

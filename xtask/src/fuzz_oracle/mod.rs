@@ -145,7 +145,7 @@ fn fairlab_trace(text: &str, series: KernelSeries) -> Result<Vec<u8>, String> {
     // The names of features and tunables are checked when they are set.
     let named = &|_: &str| Err("random scenarios name no machine".to_owned());
     let context = ParseContext { given: None, named, vary: None, kernel: &|_| Ok(SwitchNames::CompiledKernel) };
-    let scenario = scenario::parse_with_context("fuzz.scn", text, context).map_err(|error| error.to_string())?;
+    let scenario = scenario::parse_with_context("fuzz.scn", &oracle::to_fairlab_grammar(text), context).map_err(|error| error.to_string())?;
     let (nr_cpus, options) = (scenario.machine.nr_cpus as usize, TraceOptions::of_scenario(&scenario, 1));
     let mut machine =
         Machine::new(Setup { series, ..Setup::from_scenario(scenario) }).map_err(|error| error.to_string())?;

@@ -14,7 +14,7 @@ use crate::requirement::skip_or_fail;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 pub(crate) use pair::rejection_reason;
-use pair::{ComparedPair, OracleSummary, TraceSource};
+use pair::{ComparedPair, OracleSummary, TracePair, TraceSource};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -60,7 +60,7 @@ const CI_VERSIONS: [&str; 3] = ["6.1", ARMS_VERSION, EEVDF_VERSION];
 /// Seeds of each profile that CI compares.
 const CI_SEEDS: &str = "1..8";
 /// Value of `--seeds` that derives them from the commit.
-const SEEDS_OF_COMMIT: &str = "commit";
+pub(crate) const SEEDS_OF_COMMIT: &str = "commit";
 /// Number of seeds that are derived from a commit.
 const NR_SEEDS_OF_COMMIT: u32 = 200;
 /// Names of the reference program in `FAIRLAB_REQUIRE`, of 6.1 and 6.12.
@@ -122,9 +122,11 @@ pub(crate) fn compare(root: &Path, args: &OracleArgs) -> Result<()> {
     for (version, reference) in references {
         let built_in = || TraceSource::BuiltIn(kernel_arguments(version));
         let pair = ComparedPair {
-            program: &program,
-            tested: args.engine.clone().map_or_else(built_in, TraceSource::Engine),
-            reference,
+            sides: TracePair {
+                program: &program,
+                tested: args.engine.clone().map_or_else(built_in, TraceSource::Engine),
+                reference,
+            },
             oracle: &oracle,
             folder: folder.join(version),
             wants_operations: args.operations,
@@ -144,7 +146,7 @@ fn program(root: &Path, args: &OracleArgs) -> Result<PathBuf> {
 }
 
 /// Returns the arguments with which the built-in scheduler follows a version of the reference program.
-fn kernel_arguments(version: &str) -> &'static [&'static str] {
+pub(crate) fn kernel_arguments(version: &str) -> &'static [&'static str] {
     if version == EEVDF_VERSION { &["--kernel", EEVDF_VERSION] } else { &["--kernel", "6.1"] }
 }
 
@@ -190,13 +192,28 @@ fn seeds(text: &str) -> Result<(u32, u32)> {
 
 /// Derives seeds from the hash of the last commit.
 fn seeds_of_commit() -> Result<(u32, u32)> {
-    let output = Command::new("git").args(["rev-parse", "HEAD"]).output().context("git rev-parse HEAD")?;
-    let hash = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let digits = hash.get(..7).context("git rev-parse HEAD printed no hash")?;
-    let first = u32::from_str_radix(digits, 16).with_context(|| format!("{hash} is not a hash"))?;
+    let (first, hash) = first_seed_of_commit()?;
     let last = first + NR_SEEDS_OF_COMMIT - 1;
     println!("seeds {first} to {last}, from commit {hash}");
     Ok((first, last))
+}
+
+/// Returns a seed that follows from the hash of the last commit, and the hash.
+pub(crate) fn first_seed_of_commit() -> Result<(u32, String)> {
+    let output = Command::new("git").args(["rev-parse", "HEAD"]).output().context("git rev-parse HEAD")?;
+    let hash = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let digits = hash.get(..7).context("git rev-parse HEAD printed no hash")?;
+    Ok((u32::from_str_radix(digits, 16).with_context(|| format!("{hash} is not a hash"))?, hash))
+}
+
+/// Returns a scenario of the reference in fairlab's grammar. The reference's statement `quota` removes the burst of its
+/// group; in fairlab a new quota keeps it, as in the kernel, unless the statement sets it.
+pub(crate) fn to_fairlab_grammar(text: &str) -> String {
+    let to_statement = |line: &str| {
+        let is_quota = line.split_whitespace().next() == Some("quota");
+        format!("{line}{}\n", if is_quota { " burst=0" } else { "" })
+    };
+    text.lines().map(to_statement).collect()
 }
 
 /// Returns the directory of the reference. If it is missing, reports SKIPPED in CI and fails elsewhere.

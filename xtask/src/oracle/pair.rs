@@ -7,6 +7,7 @@
 //! lacks support.
 
 use super::operations::OpComparisons;
+use super::to_fairlab_grammar;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,7 +23,7 @@ const TIMEOUT_S: &str = "120";
 const EXPECTED_MESSAGES: [&str; 1] = ["sched: DL replenish lagged too much"];
 
 /// Program that runs a scenario.
-pub(super) enum TraceSource {
+pub(crate) enum TraceSource {
     /// Built-in scheduler, with options of `fairlab run`.
     BuiltIn(&'static [&'static str]),
     /// Compiled-kernel engine, as `--engine` names it.
@@ -32,9 +33,7 @@ pub(super) enum TraceSource {
 
 /// Two sides of a comparison, and their directories.
 pub(super) struct ComparedPair<'a> {
-    pub(super) program: &'a Path,
-    pub(super) tested: TraceSource,
-    pub(super) reference: TraceSource,
+    pub(super) sides: TracePair<'a>,
     /// Directory of the scenario generator.
     pub(super) oracle: &'a Path,
     /// Directory of scenarios and traces that differ.
@@ -42,8 +41,17 @@ pub(super) struct ComparedPair<'a> {
     pub(super) wants_operations: bool,
 }
 
+/// Two sides whose traces are compared.
+pub(crate) struct TracePair<'a> {
+    /// The program `fairlab`.
+    pub(crate) program: &'a Path,
+    pub(crate) tested: TraceSource,
+    pub(crate) reference: TraceSource,
+}
+
 /// Result of one comparison.
-enum CaseOutcome {
+#[derive(Debug)]
+pub(crate) enum CaseOutcome {
     Identical {
         lines: usize,
         /// Expected message of the reference's kernel.
@@ -99,7 +107,7 @@ impl TraceSource {
         command.arg(TIMEOUT_S);
         match self {
             Self::Reference(path) => {
-                command.arg(path).arg(scenario);
+                command.arg(path).arg(in_reference_grammar(scenario));
             }
             Self::BuiltIn(options) => {
                 command.arg(program).arg("run").arg(scenario).args(what).args(*options);
@@ -148,6 +156,11 @@ impl TraceSource {
             Self::Reference(_) => "the reference",
         }
     }
+}
+
+/// Returns the file with a scenario in the reference's grammar.
+fn in_reference_grammar(scenario: &Path) -> PathBuf {
+    scenario.with_extension("reference.scn")
 }
 
 /// Returns the expected message among those that the reference's kernel has printed, if any. The error is the
@@ -207,26 +220,32 @@ impl ComparedPair<'_> {
             bail!("gen_scen.py: {}", String::from_utf8_lossy(&generated.stderr));
         }
         let text = String::from_utf8(generated.stdout).context("a scenario is text")?;
-        fs::write(&path, format!("{text}\n{add}\ntrace 3\n"))?;
-        let outcome = self.compare_traces(&path)?;
+        let text = format!("{text}\n{add}\ntrace 3\n");
+        fs::write(&path, to_fairlab_grammar(&text))?;
+        fs::write(in_reference_grammar(&path), &text)?;
+        let outcome = self.sides.compare_traces(&path)?;
         let mut operations = OpComparisons::default();
         if self.wants_operations && matches!(outcome, CaseOutcome::Identical { .. }) {
-            let counted = |side: &TraceSource| match side.run(self.program, &["--trace-work"], &path)? {
+            let counted = |side: &TraceSource| match side.run(self.sides.program, &["--trace-work"], &path)? {
                 OracleRun::Finished { output, .. } => String::from_utf8(output).context("counts are text"),
                 OracleRun::Rejected(why) | OracleRun::Stopped(why) | OracleRun::Failed(why) => {
                     bail!("{}: {why}", path.display())
                 }
             };
             let name = format!("{profile} {seed}");
-            operations = OpComparisons::of(&name, &counted(&self.tested)?, &counted(&self.reference)?)?;
+            operations = OpComparisons::of(&name, &counted(&self.sides.tested)?, &counted(&self.sides.reference)?)?;
         }
         if matches!(outcome, CaseOutcome::Identical { .. } | CaseOutcome::Rejected(_)) {
             fs::remove_file(&path)?;
+            fs::remove_file(in_reference_grammar(&path))?;
         }
         Ok(SeedResult { seed, outcome, operations })
     }
+}
 
-    fn compare_traces(&self, path: &Path) -> Result<CaseOutcome> {
+impl TracePair<'_> {
+    /// Compares the traces of the scenario in a file. If they differ, they stay beside it.
+    pub(crate) fn compare_traces(&self, path: &Path) -> Result<CaseOutcome> {
         let trace = ["--trace-jsonl", "-"];
         let [tested, reference] = [&self.tested, &self.reference].map(|side| side.run(self.program, &trace, path));
         Ok(match (tested?, reference?) {
@@ -306,12 +325,20 @@ impl OracleSummary {
 #[cfg(test)]
 mod tests {
     use super::{CaseOutcome, EXPECTED_MESSAGES, OracleSummary, TraceSource, kernel_message, rejection_reason};
+    use crate::oracle::to_fairlab_grammar;
     use std::path::Path;
 
     #[test]
     fn a_reason_is_one_line_without_file_and_help() {
         let said = "error: /tmp/a/irq-3.scn: kernel engines do not have yet: cpusets\nhelp: leave them out\n";
         assert_eq!(rejection_reason(said), "kernel engines do not have yet: cpusets");
+    }
+
+    #[test]
+    fn a_new_quota_of_the_reference_removes_the_burst() {
+        let text = "group g quota=9ms burst=2ms\n quota 1ms g 5ms 10ms\nquotas\n";
+        let expected = "group g quota=9ms burst=2ms\n quota 1ms g 5ms 10ms burst=0\nquotas\n";
+        assert_eq!(to_fairlab_grammar(text), expected);
     }
 
     #[test]

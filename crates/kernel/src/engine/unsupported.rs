@@ -6,6 +6,7 @@ use crate::object::Object;
 use fairlab_machine::engine::Capability;
 use fairlab_machine::sim::Setup;
 use fairlab_sched::state::cpufreq::domain::FrequencyDomain;
+use fairlab_workload::workload::Change;
 
 /// Returns the first unsupported feature, with a remedy.
 pub(super) fn unsupported(object: &Object, setup: &Setup) -> Option<String> {
@@ -35,8 +36,10 @@ pub(super) fn unsupported(object: &Object, setup: &Setup) -> Option<String> {
     if wants_idle && !object.has_group_file("idle") {
         return Some("this kernel has no idle groups (cpu.idle)".to_owned());
     }
-    let wants_burst = groups.iter().any(|group| group.quota.is_some_and(|quota| quota.burst_us > 0));
-    if wants_burst && !object.has_group_file("cfs_burst_us") {
+    let has_burst = groups.iter().any(|group| group.quota.is_some_and(|quota| quota.burst_us > 0));
+    let sets_burst = |change: &Change| matches!(change, Change::Quota { burst_us: Some(1..), .. });
+    let changes_burst = setup.workload.changes.iter().any(|(_, change)| sets_burst(change));
+    if (has_burst || changes_burst) && !object.has_group_file("cfs_burst_us") {
         return Some("this kernel has no CFS bandwidth burst (cpu.cfs_burst_us)".to_owned());
     }
     None

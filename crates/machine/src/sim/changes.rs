@@ -112,9 +112,11 @@ impl<E: Engine> Machine<E> {
                 let result = if result.is_ok() { 0 } else { EINVAL };
                 MachineEvent::Changed { what: "shares", task: None, group: Some(group), result }
             }
-            Change::Quota { group, quota_us, period_us } => {
+            Change::Quota { group, quota_us, period_us, burst_us } => {
                 let id = self.groups[group];
-                let bandwidth = to_bandwidth(quota_us, period_us, 0);
+                // A write to `cpu.max` leaves `cpu.max.burst` as it is, and fails if the burst is longer than the quota.
+                let present = || self.sched.bandwidth_snapshot(id).map_or(0, |bandwidth| bandwidth.burst.0 / 1000);
+                let bandwidth = to_bandwidth(quota_us, period_us, burst_us.unwrap_or_else(present));
                 let result = self.enter(observer, self.first_online_cpu(), KernelPath::Change, |sched, ctx| {
                     bandwidth.and_then(|bandwidth| sched.set_group_bandwidth(ctx, id, bandwidth).map(|()| bandwidth))
                 });

@@ -109,6 +109,53 @@ fn a_quota_changes_while_tasks_run() {
     assert_close(runtime_ms(&machine, "hog"), 200.0 + 700.0 + 1000.0, 3.0 * SLICE_MS);
 }
 
+/// Models `cpu_max_write()` and `tg_set_cfs_bandwidth()` (6.1 and 6.12).
+#[test]
+fn a_new_quota_keeps_the_burst_and_is_refused_below_it() {
+    let text = |change: &str| {
+        format!(
+            "cpus 4\nend 4s\ngroup g quota=100ms period=100ms burst=100ms\n\
+                 task w n=4 group=g loop sleep 200ms run 60ms\n{change}"
+        )
+    };
+    let of = |change: &str| {
+        let mut machine = machine(parse(&text(change))).expect("a possible machine");
+        let mut results = ChangeResults::default();
+        machine.run(&mut results).expect("the scenario is possible");
+        (results.0, stats(&machine, 0))
+    };
+    let (_, unchanged) = of("");
+    let (results, changed) = of("quota 10ms g 100ms 100ms\n");
+    assert!(unchanged.nr_burst > 5, "{unchanged:?}");
+    assert_eq!((results, changed.nr_throttled), (vec![0], unchanged.nr_throttled), "{changed:?}");
+    assert!(changed.nr_burst.abs_diff(unchanged.nr_burst) <= 1, "{changed:?}");
+    assert_eq!(of("quota 10ms g 99ms 100ms\n"), (vec![-22], unchanged), "the burst would exceed the quota");
+    let (results, lifted) = of("quota 10ms g none 100ms\nquota 1s g 100ms 100ms\n");
+    assert_eq!(results, [0, 0]);
+    assert!(lifted.nr_burst > 5, "the burst is known while there is no quota: {lifted:?}");
+}
+
+#[test]
+fn a_new_quota_can_set_the_burst() {
+    let of = |change: &str| {
+        let text = "cpus 4\nend 4s\ngroup g quota=100ms period=100ms burst=100ms\n\
+             task w n=4 group=g loop sleep 200ms run 60ms\n";
+        let mut machine = machine(parse(&format!("{text}{change}"))).expect("a possible machine");
+        let mut results = ChangeResults::default();
+        machine.run(&mut results).expect("the scenario is possible");
+        (results.0, stats(&machine, 0))
+    };
+    let (results, without) = of("quota 10ms g 100ms 100ms burst=0\n");
+    assert_eq!((results, without.nr_burst), (vec![0], 0));
+    assert!(without.nr_throttled > 5, "{without:?}");
+    let (results, less) = of("quota 10ms g 99ms 100ms burst=99ms\n");
+    assert_eq!(results, [0]);
+    assert!(less.nr_burst > 5, "{less:?}");
+    let (results, _) =
+        of("quota 10ms g 99ms 100ms burst=100ms\nquota 20ms g 90ms 100ms burst=0\nquota 30ms g 99ms 100ms\n");
+    assert_eq!(results, [-22, 0, 0], "a rejected burst changes nothing");
+}
+
 /// Observer that records the results of group changes.
 #[derive(Default)]
 struct ChangeResults(Vec<i32>);

@@ -78,7 +78,7 @@ mod tests {
         let affinity = Attributes { affinity: Some(Affinity::Cpus(vec![1, 2])), ..Attributes::default() };
         let expected = [
             (ms(1), Change::Task { task: 2, attributes: affinity }),
-            (ms(2), Change::Quota { group: 0, quota_us: Some(10_000), period_us: 100_000 }),
+            (ms(2), Change::Quota { group: 0, quota_us: Some(10_000), period_us: 100_000, burst_us: None }),
             (ms(3), Change::CpusetCpus { cpuset: 0, cpus: vec![4, 5] }),
             (ms(4), Change::Hotplug { cpus: vec![7], online: false }),
             (ms(5), Change::Feature { name: "SIS_UTIL".to_owned(), on: false }),

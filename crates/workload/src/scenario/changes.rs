@@ -57,13 +57,19 @@ impl ChangeNames<'_> {
         Ok(Change::CpuDmaLatency(Some(limit)))
     }
 
-    /// Reads the new quota. A value that the kernel rejects has no effect when the change takes place.
+    /// Reads the new quota, and the new burst if there is one. A value that the kernel rejects has no effect when the
+    /// change takes place.
     pub(super) fn quota(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
         let group = self.next_group(words)?;
         let quota = words.word("the quota, or none")?;
         let quota_us = if quota.text == "none" { None } else { Some(words.parse_duration(quota)?.0 / 1000) };
         let period_us = words.duration("the period")?.0 / 1000;
-        Ok(Change::Quota { group, quota_us, period_us })
+        let burst = words.peek().and_then(|word| word.value_of("burst"));
+        let burst_us = burst.map(|burst| words.parse_duration(burst).map(|burst| burst.0 / 1000)).transpose()?;
+        if burst_us.is_some() {
+            words.next_optional();
+        }
+        Ok(Change::Quota { group, quota_us, period_us, burst_us })
     }
 
     pub(super) fn hotplug(&self, words: &mut Tokens<'_>, online: bool) -> Result<Change, ParseError> {

@@ -169,7 +169,8 @@ statements! {
         |parser, keyword, words| parser.task_change(keyword, words, |names, words| names.move_to(words));
     Change "shares" "T GROUP N": "set the group's shares" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.shares(words));
-    Change "quota" "T GROUP Q PERIOD": "set the group's quota, or remove it if Q is `none`" =>
+    Change "quota" "T GROUP Q PERIOD [burst=T]":
+        "set the group's quota (`cpu.max`), or remove it if Q is `none`, and its burst (`burst=T` ¹). Without `burst=` the burst stays, and a quota below it is rejected; in the reference it becomes 0" =>
         |parser, keyword, words| parser.change(keyword, words, |names, words| names.quota(words));
     Change "slice" "T TASK S":
         "set the task's slice (since 6.12), which the kernel limits to 0.1 to 100 ms; 0 is that of the kernel again, and so is a new policy" =>

@@ -152,8 +152,18 @@ fn changes_keep_the_order_of_the_file_and_may_stand_above_their_task() {
     assert_eq!(changes[4].1, task(Attributes { uclamp_min: Some(10), uclamp_max: Some(20), ..empty() }));
     assert_eq!(changes[6].1, task(Attributes { group: Some(None), ..empty() }));
     assert_eq!(changes[7].1, Change::Shares { group: 0, shares: 30 });
-    assert_eq!(changes[8].1, Change::Quota { group: 0, quota_us: None, period_us: 20_000 });
-    assert_eq!(changes[9].1, Change::Quota { group: 0, quota_us: Some(4000), period_us: 8000 });
+    assert_eq!(changes[8].1, Change::Quota { group: 0, quota_us: None, period_us: 20_000, burst_us: None });
+    assert_eq!(changes[9].1, Change::Quota { group: 0, quota_us: Some(4000), period_us: 8000, burst_us: None });
+}
+
+#[test]
+fn a_new_quota_may_set_the_burst() {
+    let changes = scenario("cpus 1\ngroup g\nquota 8ms g none 20ms burst=5ms").workload.changes;
+    assert_eq!(changes[0].1, Change::Quota { group: 0, quota_us: None, period_us: 20_000, burst_us: Some(5_000) });
+    let error =
+        |text: &str| parse("a.scn", &format!("cpus 1\ngroup g\nquota 8ms g {text}")).expect_err(text).to_string();
+    assert!(error("5ms 9ms burst=x").contains("`x` is not a duration"));
+    assert!(error("5ms 9ms bursts=5ms").contains("bursts=5ms"));
 }
 
 #[test]
