@@ -49,6 +49,16 @@ const STEPS: &[CheckStep] = &[
         arguments: "xtask fuzz-oracle --ci --scenarios 10000 --version 6.12",
     },
     CheckStep {
+        name: "five thousand scenarios with hotplug, cpusets and others against an engine of 6.1",
+        program: "cargo",
+        arguments: "xtask fuzz-oracle --ci --extensions --scenarios 5000 --first commit",
+    },
+    CheckStep {
+        name: "five thousand scenarios with hotplug, cpusets and others against an engine of 6.12",
+        program: "cargo",
+        arguments: "xtask fuzz-oracle --ci --extensions --scenarios 5000 --first commit --version 6.12",
+    },
+    CheckStep {
         name: "a hundred seeds of every profile against the reference",
         program: "cargo",
         arguments: "xtask oracle --seeds 1..100",

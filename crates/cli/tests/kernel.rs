@@ -91,6 +91,27 @@ fn an_engine_of_6_12_reports_throttling_and_quotas_as_the_built_in_one() {
     compare_throttling("6.12", "under-test-6.12");
 }
 
+fn an_engine_of_6_1_survives_hotplug_and_decides_as_the_built_in_scheduler() {
+    compare_hotplug("6.1", "under-test");
+}
+
+fn an_engine_of_6_12_survives_hotplug_and_decides_as_the_built_in_scheduler() {
+    let built = with_engines(&["kernel", "add", "under-test-6.12", "--source", "debian:6.12"]);
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    compare_hotplug("6.12", "under-test-6.12");
+}
+
+/// Inputs that crashed engines or that the two schedulers decided differently, found by
+/// `cargo xtask fuzz-oracle --extensions`.
+fn compare_hotplug(kernel: &str, engine: &str) {
+    for file in common::files("crates/cli/tests/data/hotplug", &[".scn"]) {
+        let run = ["--json", "run", &file];
+        let built_in = json_of(&[&run[..], &["--kernel", kernel]].concat());
+        let compiled = json_output(&[&run[..], &["--engine", &format!("kernel:{engine}")]].concat());
+        assert_eq!(built_in["digest"], compiled["digest"], "{kernel}, {file}");
+    }
+}
+
 fn compare_throttling(kernel: &str, engine: &str) {
     let engine = format!("kernel:{engine}");
     for (scenario, setting, is_throttled) in [
@@ -653,6 +674,7 @@ fn main() -> ExitCode {
     let mut tests = engine.trials(named![
         a_kernels_own_engine_decides_and_reports_as_the_built_in_one,
         an_engine_of_6_1_reports_throttling_and_quotas_as_the_built_in_one,
+        an_engine_of_6_1_survives_hotplug_and_decides_as_the_built_in_scheduler,
         an_engines_trace_is_that_of_the_built_in_one,
         arms_may_have_engines,
         every_line_of_a_trace_is_that_of_the_built_in_scheduler,
@@ -679,6 +701,7 @@ fn main() -> ExitCode {
     tests.extend(newer.trials(named![
         a_crash_that_a_regression_of_6_12_causes_is_detected,
         an_engine_of_6_12_reports_throttling_and_quotas_as_the_built_in_one,
+        an_engine_of_6_12_survives_hotplug_and_decides_as_the_built_in_scheduler,
     ]));
     let nothing = Requirement { name: "nothing", missing: || None };
     tests.extend(nothing.trials(named![

@@ -1,5 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Generator of random scenarios from seeds.
+//!
+//! There are two grammars: that of the reference, and one that also has the statements which the reference does not
+//! know ([`extensions`]).
+
+mod extensions;
+#[cfg(test)]
+mod tests;
 
 use fairlab_machine::streams::RandomStream;
 use fairlab_sched::features::Feature;
@@ -27,13 +34,30 @@ struct ScenarioGenerator {
     instants: Vec<u64>,
     /// Whether parameters of fair servers change.
     changes_servers: bool,
+    /// Whether the scenario has statements that the reference does not know.
+    has_extensions: bool,
+    /// Whether CPUs go offline. Then there are no deadline tasks: see [`ScenarioGenerator::draw_hotplug`].
+    has_hotplug: bool,
+    nodes: u64,
+    /// CPUs of a last-level cache.
+    llc: u64,
+    cpusets: u64,
+}
+
+/// Returns the text of the scenario of a seed, with what the kernel of a series and the reference have.
+pub(super) fn scenario(seed: u64, series: KernelSeries) -> String {
+    draw_scenario(RandomStream::new(seed, "fuzz-oracle", 0), series, false)
 }
 
 /// Returns the text of the scenario of a seed, with what the kernel of a series has.
-pub(super) fn scenario(seed: u64, series: KernelSeries) -> String {
+pub(super) fn scenario_with_extensions(seed: u64, series: KernelSeries) -> String {
+    draw_scenario(RandomStream::new(seed, "fuzz-oracle-extensions", 0), series, true)
+}
+
+fn draw_scenario(stream: RandomStream, series: KernelSeries, has_extensions: bool) -> String {
     let mut draw = ScenarioGenerator {
         series,
-        stream: RandomStream::new(seed, "fuzz-oracle", 0),
+        stream,
         text: String::new(),
         nr_cpus: 1,
         block: 1,
@@ -42,14 +66,33 @@ pub(super) fn scenario(seed: u64, series: KernelSeries) -> String {
         tasks: Vec::new(),
         instants: Vec::new(),
         changes_servers: false,
+        has_extensions,
+        has_hotplug: false,
+        nodes: 1,
+        llc: 1,
+        cpusets: 0,
     };
+    if has_extensions {
+        draw.draw_hotplug();
+    }
     draw.machine();
     draw.speeds();
     draw.scheduler();
     draw.make_groups();
+    if has_extensions {
+        draw.extend_machine();
+        draw.make_cpusets();
+    }
     draw.start_servers();
     draw.make_tasks();
+    if has_extensions {
+        draw.add_packets();
+    }
     draw.make_changes();
+    // Engines do not report updates of averages.
+    if !has_extensions && draw.stream.draw_one_in(16) {
+        draw.line("tracepelt 1");
+    }
     draw.text
 }
 
@@ -92,6 +135,8 @@ impl ScenarioGenerator {
         let llc = smt * self.stream.draw_one_of(&[1, 2, 4, 8]);
         let package = llc * self.stream.draw_one_of(&[1, 2]);
         let node = package * self.stream.draw_one_of(&[1, 1, 2]);
+        self.llc = llc;
+        self.nodes = self.nr_cpus.div_ceil(node);
         self.line(&format!("topo smt={smt} llc={llc} pkg={package} node={node}"));
         let levels = self.stream.draw_one_of(&["M", "SM", "SMP", "SMPA", "MP", "MA", "SMA", "SCMA"]);
         self.line(&format!("levels {levels}"));
@@ -216,6 +261,9 @@ impl ScenarioGenerator {
             if self.stream.draw_one_in(5) {
                 line.push_str(" idle");
             }
+            if self.has_extensions {
+                line.push_str(&self.group_extension());
+            }
             self.line(&line);
         }
     }
@@ -257,7 +305,7 @@ impl ScenarioGenerator {
             1 => format!("rr={}", 1 + self.stream.draw_below(99)),
             2 => "batch".to_owned(),
             3 => "idlepol".to_owned(),
-            4 => {
+            4 if !self.has_hotplug => {
                 let runtime = 50 + self.stream.draw_below(3_000);
                 let deadline = runtime + self.stream.draw_below(20_000);
                 format!("dl={runtime}us/{deadline}us/{}us", deadline + self.stream.draw_below(10_000))
@@ -297,6 +345,9 @@ impl ScenarioGenerator {
             if self.series.is_eevdf() && is_fair && self.stream.draw_one_in(3) {
                 text.push_str(&format!(" slice={}", self.slice()));
             }
+            if self.has_extensions {
+                text.push_str(&self.task_extension());
+            }
             let waits = self.stream.draw_one_in(4);
             self.program(&mut text, waits, &sleepers);
             if waits {
@@ -314,6 +365,11 @@ impl ScenarioGenerator {
         }
         for _ in 0..1 + self.stream.draw_below(3) {
             let time = 10_000 + self.time(5_000_000);
+            if self.has_extensions && self.stream.draw_one_in(4) {
+                let operation = self.stream.draw_one_of(&["runx", "sleepx", "every"]);
+                text.push_str(&format!(" {operation} {time}"));
+                continue;
+            }
             let operation = match self.stream.draw_below(8) {
                 0 => format!(" runr {time} {}", time + self.stream.draw_below(2_000_000)),
                 1 => format!(" sleepr {time} {}", time + self.stream.draw_below(2_000_000)),
@@ -340,6 +396,11 @@ impl ScenarioGenerator {
             let at = self.moment();
             let which = self.stream.draw_below(self.tasks.len() as u64) as usize;
             let task = self.tasks[which].clone();
+            if self.has_extensions && self.stream.draw_one_in(2) {
+                let change = self.extension_change(at, &task);
+                self.line(&change);
+                continue;
+            }
             if self.series.is_eevdf() && self.stream.draw_one_in(4) {
                 let change = self.eevdf_change(at, &task);
                 self.line(&change);
@@ -370,7 +431,8 @@ impl ScenarioGenerator {
                 _ => {
                     let (quota, period) = self.bandwidth();
                     let quota = if self.stream.draw_one_in(4) { "none".to_owned() } else { format!("{quota}us") };
-                    format!("quota {at} g{} {quota} {period}us", self.stream.draw_below(self.groups))
+                    let burst = if self.has_extensions { self.burst() } else { String::new() };
+                    format!("quota {at} g{} {quota} {period}us{burst}", self.stream.draw_below(self.groups))
                 }
             };
             self.line(&change);

@@ -3,8 +3,13 @@
 //!
 //! `cargo xtask oracle` has one profile per mechanism. This command mixes all statements, with odd numbers,
 //! limits, and many simultaneous events. A scenario is defined by its seed, so each difference can be reproduced.
+//!
+//! The reference does not know hotplug, cpusets, steal time, frequency limits and others. A second grammar has
+//! them too; its scenarios are compared with a compiled-kernel engine ([`engines`]).
 
 mod draw;
+mod engines;
+mod shrink;
 
 use crate::oracle;
 use crate::programs;
@@ -16,7 +21,7 @@ use fairlab_observe::trace_jsonl::{TraceJsonl, TraceOptions};
 use fairlab_sched::series::KernelSeries;
 use fairlab_workload::scenario::{self, ParseContext, SwitchNames};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,8 +31,8 @@ pub(crate) struct FuzzOracleArgs {
     /// Number of random scenarios to compare.
     #[arg(long, default_value_t = 1000)]
     scenarios: u64,
-    /// Seed of the first scenario.
-    #[arg(long, default_value_t = 1)]
+    /// Seed of the first scenario, or `commit`: a number that follows from the hash of the last commit.
+    #[arg(long, default_value = "1", value_parser = parse_first_seed)]
     first: u64,
     /// Number of parallel comparisons.
     #[arg(long, default_value_t = 2)]
@@ -35,12 +40,29 @@ pub(crate) struct FuzzOracleArgs {
     /// Version of the reference program: 6.1 or 6.12.
     #[arg(long, default_value = "6.1", value_parser = ["6.1", "6.12"])]
     version: String,
+    /// Scenarios that also have the statements which the reference does not know, compared with a compiled-kernel
+    /// engine of the version, which is built first. A difference is shrunk and printed.
+    #[arg(long)]
+    extensions: bool,
+    /// Source of the engine's tree, as `fairlab kernel add` takes it.
+    #[arg(long, value_name = "SOURCE", requires = "extensions")]
+    source: Option<String>,
+    /// Program to test instead of a release build.
+    #[arg(long, value_name = "FILE", requires = "extensions")]
+    program: Option<PathBuf>,
     /// Only print the scenario of the first seed.
     #[arg(long)]
     print: bool,
-    /// Comparison for CI: reports SKIPPED and succeeds if the reference cannot be built.
+    /// Comparison for CI: reports SKIPPED and succeeds if the reference or the engine cannot be built.
     #[arg(long)]
     ci: bool,
+}
+
+fn parse_first_seed(text: &str) -> Result<u64, String> {
+    if text == oracle::SEEDS_OF_COMMIT {
+        return oracle::first_seed_of_commit().map(|(seed, _)| u64::from(seed)).map_err(|error| format!("{error:#}"));
+    }
+    text.parse().map_err(|_| "write a number, or `commit`".to_owned())
 }
 
 /// Result of a comparison.
@@ -56,8 +78,12 @@ enum FuzzOutcome {
 pub(crate) fn run(root: &Path, args: &FuzzOracleArgs) -> Result<()> {
     let series = if args.version == "6.12" { KernelSeries::V6_12 } else { KernelSeries::V6_1 };
     if args.print {
-        print!("{}", draw::scenario(args.first, series));
+        let draw = if args.extensions { draw::scenario_with_extensions } else { draw::scenario };
+        print!("{}", draw(args.first, series));
         return Ok(());
+    }
+    if args.extensions {
+        return engines::compare(root, args, series);
     }
     let Some(place) = oracle::find_or_skip(root, args.ci)? else { return Ok(()) };
     let Some(reference) = oracle::build_or_skip(&place, &args.version, args.ci)? else { return Ok(()) };
@@ -145,7 +171,8 @@ fn fairlab_trace(text: &str, series: KernelSeries) -> Result<Vec<u8>, String> {
     // The names of features and tunables are checked when they are set.
     let named = &|_: &str| Err("random scenarios name no machine".to_owned());
     let context = ParseContext { given: None, named, vary: None, kernel: &|_| Ok(SwitchNames::CompiledKernel) };
-    let scenario = scenario::parse_with_context("fuzz.scn", &oracle::to_fairlab_grammar(text), context).map_err(|error| error.to_string())?;
+    let scenario = scenario::parse_with_context("fuzz.scn", &oracle::to_fairlab_grammar(text), context)
+        .map_err(|error| error.to_string())?;
     let (nr_cpus, options) = (scenario.machine.nr_cpus as usize, TraceOptions::of_scenario(&scenario, 1));
     let mut machine =
         Machine::new(Setup { series, ..Setup::from_scenario(scenario) }).map_err(|error| error.to_string())?;

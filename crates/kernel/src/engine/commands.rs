@@ -184,9 +184,8 @@ impl KernelEngine {
     }
 
     pub(super) fn offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<(), HotplugError> {
-        let is_last = self.cpus.weight() == 1;
         let taken = self.enter(ctx, c"cpu_down", |object, on| object.take_offline(on, cpu.0));
-        taken.map_err(|_| if is_last { HotplugError::LastCpu } else { HotplugError::NoBandwidth })
+        taken.map_err(|_| HotplugError::LastCpu)
     }
 
     pub(super) fn deadline_affinity(&self, task: TaskId, policy: Policy) -> Result<(), PolicyError> {

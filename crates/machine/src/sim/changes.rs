@@ -168,6 +168,8 @@ impl<E: Engine> Machine<E> {
                 }
             });
             self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.handle_awaited_stopper(ctx));
+            let is_needed = !online && self.sched.active_cpus().contains(cpu);
+            let result = result.and(if is_needed { Err(HotplugError::NoBandwidth) } else { Ok(()) });
             let tasks = self.sched.hotplug_update_cpusets();
             self.update_task_cpumasks(observer, &tasks);
             let result = result.map_or_else(HotplugError::errno, |()| 0);

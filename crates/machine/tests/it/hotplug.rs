@@ -179,3 +179,64 @@ fn a_throttled_deadline_task_of_a_cpu_that_has_gone_comes_back_where_it_may_run(
     assert!(task.cpu != CpuId(3) && task.cpus_allowed.contains(task.cpu), "{task:?}");
     assert!((run.runtime_ms("b") - 25.0).abs() < 5.1, "{}", run.runtime_ms("b"));
 }
+
+/// Booted kernels with eight CPUs report `min_interval` 7 (6.1) and 8 (6.12) after CPU 5 has gone offline, and 6 and 7
+/// after CPU 6 has.
+#[test]
+fn new_domains_count_the_cpu_that_goes_offline_in_6_12_and_not_in_6_1() {
+    let weights = |series: KernelSeries| {
+        let interval = |changes: &str| {
+            let text = format!("cpus 8\ntopo llc=2\nlevels MA\nend 20ms\n{changes}");
+            let run = run_series(&text, series);
+            let domains = run.machine.sched().domains();
+            let top = domains.chain(CpuId(0)).last().expect("CPU 0 has domains");
+            domains.domains[top].balance_interval
+        };
+        ["", "offline 15ms 5", "offline 15ms 5-6"].map(interval)
+    };
+    assert_eq!(weights(KernelSeries::V6_1), [8, 7, 6]);
+    assert_eq!(weights(KernelSeries::V6_12), [8, 8, 7]);
+}
+
+/// Models `sched_dl_overflow()`: the CPU of a sleeping task is in a root domain without active CPUs.
+#[test]
+fn a_task_that_sleeps_on_an_offline_cpu_becomes_no_deadline_task() {
+    let result = |cpu: u32| {
+        let text = "cpus 3\nend 20ms\ntask t cpu=CPU wait\npolicy 8ms t dl=1ms/10ms/10ms\noffline 5ms 0-1";
+        let log = run(&text.replace("CPU", &cpu.to_string())).log;
+        log.changes.iter().map(|&(_, _, result)| result).collect::<Vec<_>>()
+    };
+    assert_eq!(result(0), [-16]);
+    assert_eq!(result(2), [0]);
+}
+
+/// Models the failure of `sched_cpu_deactivate()`, which calls `set_rq_online()` in 6.12 only.
+#[test]
+fn a_cpu_that_deadline_tasks_need_rejoins_the_root_domain_in_6_12_only() {
+    let text = "cpus 2\nend 20ms\ntask d n=2 dl=6ms/10ms/10ms run 1ms sleep 9ms\noffline 5ms 1";
+    for (series, is_in_root) in [(KernelSeries::V6_1, false), (KernelSeries::V6_12, true)] {
+        let machine = run_series(text, series).machine;
+        assert!(machine.sched().active_cpus().contains(CpuId(1)));
+        assert_eq!(machine.sched().domains().root.online.contains(CpuId(1)), is_in_root, "{series}");
+    }
+}
+
+/// The last CPU of a node goes offline. Models `sched_update_numa()`, which removes the node before the domains are built
+/// (6.12; an engine of it has interval 9).
+#[test]
+fn domains_between_nodes_do_not_count_a_node_that_loses_its_last_cpu() {
+    let text = "cpus 12\ntopo smt=2 llc=2 pkg=2 node=2\nlevels MP\nend 40ms\noffline 28ms 7-9";
+    let run = run_series(text, KernelSeries::V6_12);
+    let domains = run.machine.sched().domains();
+    let top = domains.chain(CpuId(0)).last().expect("CPU 0 has domains");
+    assert_eq!(domains.domains[top].balance_interval, 9);
+}
+
+/// Models `dl_server_apply_params()` (6.12): the server of an offline CPU is in a root domain without active CPUs.
+#[test]
+fn the_fair_server_of_an_offline_cpu_does_not_change() {
+    let text = "cpus 2\nend 100ms\nserver 10ms 1 0 100ms\noffline 23ms 1\nserver 86ms 1 0 100ms";
+    let results = |series| run_series(text, series).log.changes.iter().map(|change| change.2).collect::<Vec<_>>();
+    assert_eq!(results(KernelSeries::V6_12), [0, -16]);
+    assert_eq!(results(KernelSeries::V6_1), [0, 0], "6.1 has no fair servers");
+}

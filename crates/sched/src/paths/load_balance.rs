@@ -87,9 +87,9 @@ impl Sched {
     pub(crate) fn begin_pass(&mut self, ctx: &mut Ctx<'_>, this_cpu: CpuId, sd: DomainId, idle: CpuIdleType) -> LbPass {
         let mut cpus = self.take_balance_mask(ctx.cpu);
         let domain = &self.domains.domains[sd];
-        let online = &self.domains.root.online;
-        cpus.assign_and(&domain.span, online);
-        let has_all_cpus = domain.span.is_subset_of(online);
+        let active = &self.hotplug.active;
+        cpus.assign_and(&domain.span, active);
+        let has_all_cpus = domain.span.is_subset_of(active);
         let mut env = LbEnv::new(ctx.cpu, sd, domain.level, this_cpu, idle, cpus);
         env.has_all_cpus = has_all_cpus;
         ctx.charge(KernelOp::BalancePass);

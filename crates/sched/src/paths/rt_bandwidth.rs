@@ -28,7 +28,7 @@ impl Sched {
     pub(crate) fn do_sched_rt_period_timer(&mut self, ctx: &mut Ctx<'_>, nr_periods: u64) -> bool {
         let (mut is_needed, mut is_throttled) = (false, false);
         for cpu in self.cpu_ids() {
-            if !self.domains.root.online.contains(cpu) {
+            if !self.hotplug.online.contains(cpu) {
                 continue;
             }
             if !self.features.has(Feature::RtRuntimeShare) {

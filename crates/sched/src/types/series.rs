@@ -46,6 +46,20 @@ impl KernelSeries {
         matches!(self, Self::V6_12)
     }
 
+    /// Whether sched domains are rebuilt before a CPU is offline (`cpuset_update_active_cpus()`, 6.12), so that they count it,
+    /// not by a worker afterwards (6.1).
+    #[inline]
+    pub const fn rebuilds_before_offline(self) -> bool {
+        matches!(self, Self::V6_12)
+    }
+
+    /// Whether a CPU that deadline tasks keep from going offline rejoins its root domain at once
+    /// (`sched_cpu_deactivate()`, 6.12), not when sched domains are next rebuilt.
+    #[inline]
+    pub const fn rejoins_root_domain(self) -> bool {
+        matches!(self, Self::V6_12)
+    }
+
     /// Whether a runqueue's clock is updated when it leaves its root domain (`set_rq_offline()`, since 6.6), not only
     /// when its CPU goes offline.
     #[inline]

@@ -394,11 +394,23 @@ void fl_restart_governor(int cpu)
  * ----
  */
 
-static void press(int cpu, unsigned long part)
+/* Returns the capacity that a CPU loses at a frequency. */
+static unsigned long capacity_lost(int cpu, unsigned long khz, unsigned long highest)
 {
 	unsigned long capacity = fl_place[cpu].capacity;
 
-	fl_place[cpu].pressure = capacity - capacity * part / SCHED_CAPACITY_SCALE;
+	return capacity - capacity * khz / highest;
+}
+
+/*
+ * In newer trees the lower limit also takes capacity, at once. Without a frequency domain a cooling device limits the
+ * CPU all the same.
+ */
+static void limit_capacity(int cpu, unsigned long khz, unsigned long highest)
+{
+#ifdef FL_CPUFREQ_PRESSURE
+	per_cpu(cpufreq_pressure, cpu) = capacity_lost(cpu, khz, highest);
+#endif
 }
 
 /* The highest frequency that is not more, or the lowest. */
@@ -416,19 +428,25 @@ void fl_limit(int cpu, int other, int is_thermal, unsigned long part)
 {
 	struct domain *domain = domain_of[other];
 	struct cpufreq_policy *policy;
+	unsigned long highest;
 
 	fl_execute_on(cpu);
 	if (!domain) {
-		if (is_thermal)
-			press(other, part);
+		if (is_thermal) {
+			fl_place[other].pressure = capacity_lost(other, part, SCHED_CAPACITY_SCALE);
+			limit_capacity(other, part, SCHED_CAPACITY_SCALE);
+		}
 		return;
 	}
 	policy = &domain->policy;
 	*(is_thermal ? &domain->thermal_khz : &domain->user_khz) = allowed_khz(domain, part);
 	policy->max = min(domain->user_khz, domain->thermal_khz);
-	if (is_thermal)
-		for_each_cpu(other, policy->related_cpus)
-			press(other, part_of_highest(domain, domain->thermal_khz));
+	highest = domain->points[domain->nr_points - 1].khz;
+	for_each_cpu(other, policy->related_cpus) {
+		if (is_thermal)
+			fl_place[other].pressure = capacity_lost(other, domain->thermal_khz, highest);
+		limit_capacity(other, policy->max, highest);
+	}
 	if (policy->governor == &nobody)
 		cpufreq_driver_fast_switch(policy, domain->fixed_khz);
 	else

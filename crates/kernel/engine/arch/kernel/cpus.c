@@ -134,7 +134,7 @@ static void show(int cpu, struct cpumask *mask, bool belongs, bool online)
 		cpumask_clear_cpu(cpu, mask);
 }
 
-/* A CPU that is offline is in no masks but its own. */
+/* A CPU that is offline is in no masks but its own, and a node whose CPUs are all offline has no CPUs. */
 void fl_set_online(int cpu, bool online)
 {
 	const struct fl_place *mine = &fl_place[cpu];
@@ -144,6 +144,10 @@ void fl_set_online(int cpu, bool online)
 	atomic_set(&__num_online_cpus, cpumask_weight(&__cpu_online_mask));
 #ifdef CONFIG_NUMA
 	show(cpu, &cpus_of_node[mine->node], true, online);
+	if (cpumask_empty(&cpus_of_node[mine->node]))
+		node_clear(mine->node, node_states[N_CPU]);
+	else
+		node_set(mine->node, node_states[N_CPU]);
 #endif
 	for (other = 0; other < fl_nr_cpus; other++) {
 		struct fl_place *its = &fl_place[other];

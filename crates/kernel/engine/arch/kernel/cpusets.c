@@ -56,14 +56,25 @@ void cpuset_cpus_allowed_fallback(struct task_struct *p)
 #endif
 }
 
-/* New root domains begin without the bandwidth of the existing deadline tasks. */
+/*
+ * New root domains begin without the bandwidth of the existing deadline tasks. In a kernel, runnable tasks have left a
+ * CPU that goes offline before the domains are rebuilt; here they still are on it, and count where they go. A sleeping
+ * task counts in the domain of its CPU, also if that is offline.
+ */
 static void add_deadline_tasks(void)
 {
+	struct rq *mine = cpu_rq(fl_state.cpu);
+	struct root_domain *before = mine->rd;
+	bool goes_offline = !cpu_active(fl_state.cpu);
 	struct task_struct *p;
 	unsigned int id = 0;
 
-	while ((p = fl_task_from(&id)))
+	while ((p = fl_task_from(&id))) {
+		if (goes_offline && task_rq(p) == mine && task_on_rq_queued(p))
+			mine->rd = cpu_rq(cpumask_first(cpu_active_mask))->rd;
 		dl_add_task_root_domain(p);
+		mine->rd = before;
+	}
 }
 
 #ifdef FL_DOMAINS_ASK_FOR_DEADLINES
@@ -86,15 +97,57 @@ void dl_rebuild_rd_accounting(void)
 #endif
 
 /*
- * CPUs went offline or came online. Cpusets follow when fairlab calls fl_cpuset_update(), as a worker updates
- * them in a kernel.
+ * Updates all cpusets and lets their tasks follow. The stopper of the CPU that goes offline runs, so no task has to
+ * leave a CPU on which it runs.
  */
-void cpuset_update_active_cpus(void)
+static void follow_offline(void)
+{
+	unsigned int cpuset, id;
+	struct task_struct *p;
+
+	for (cpuset = 1; cpuset <= nr_cpusets; cpuset++) {
+		if (!fl_cpuset_update(cpuset))
+			continue;
+		id = 0;
+		while ((p = fl_task_from(&id)))
+			if (CPUSET_OF(p) == cpuset)
+				set_cpus_allowed_ptr(p, cpus_of(cpuset));
+	}
+}
+
+static void rebuild_domains(void)
 {
 	partition_sched_domains(1, NULL, NULL);
 #ifndef FL_DOMAINS_ASK_FOR_DEADLINES
 	add_deadline_tasks();
 #endif
+}
+
+/*
+ * The executing CPU goes offline or has come online. In the kernel's order, tasks follow their cpusets while all
+ * runqueues are still in the old root domain; then the sched domains are rebuilt. When a CPU comes online, tasks
+ * may have to wait for stoppers, so they follow when fairlab calls fl_cpuset_update().
+ * In trees with a worker, the worker rebuilds the domains after the end of the hotplug operation, so a CPU that goes
+ * offline is in no masks then.
+ */
+void cpuset_update_active_cpus(void)
+{
+	int cpu = fl_state.cpu;
+	bool is_gone = false;
+
+	if (!cpu_active(cpu)) {
+		follow_offline();
+#ifdef FL_CPUSET_HOTPLUG_WORK
+		is_gone = true;
+#endif
+	}
+	if (is_gone) {
+		sched_domains_numa_masks_clear(cpu);
+		fl_set_online(cpu, false);
+	}
+	rebuild_domains();
+	if (is_gone)
+		fl_set_online(cpu, true);
 }
 
 /* ---- functions that fairlab calls ---- */

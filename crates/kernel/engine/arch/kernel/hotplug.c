@@ -7,12 +7,6 @@
 
 static struct cpu_stop_work of_hotplug[NR_CPUS];
 
-#ifdef FL_DL_BW_DEACTIVATE
-#define IS_NEEDED_BY_DEADLINES(cpu) dl_bw_deactivate(cpu)
-#else
-#define IS_NEEDED_BY_DEADLINES(cpu) dl_bw_check_overflow(cpu)
-#endif
-
 static void go_offline(int cpu)
 {
 	fl_state.irqs_off = 1;
@@ -23,11 +17,16 @@ static void go_offline(int cpu)
 	fl_state.irqs_off = 0;
 }
 
-/* In trees before 5.11 a CPU keeps its tasks until the stopper takes them away with it. */
+/*
+ * The scheduler refuses if deadline tasks need the CPU, which then stays active. In trees before 5.11 a CPU keeps
+ * its tasks until the stopper takes them away with it.
+ */
 static int deactivate(void *unused)
 {
-	if (sched_cpu_deactivate(fl_state.cpu))
-		fl_host_stop(FL_STOP_SHIM, "a CPU was asked whether it can go offline, and then refused to");
+	if (sched_cpu_deactivate(fl_state.cpu)) {
+		cpumask_clear_cpu(fl_state.cpu, &__cpu_dying_mask);
+		return 0;
+	}
 #ifndef FL_PUSHES_TASKS_AWAY
 	go_offline(fl_state.cpu);
 #endif
@@ -44,7 +43,7 @@ int fl_offline(int cpu, int other)
 	fl_execute_on(cpu);
 	if (!cpu_active(other))
 		return 0;
-	if (cpumask_weight(cpu_active_mask) == 1 || IS_NEEDED_BY_DEADLINES(other))
+	if (cpumask_weight(cpu_active_mask) == 1)
 		return -EBUSY;
 	cpumask_set_cpu(other, &__cpu_dying_mask);
 	stop_one_cpu_nowait(other, deactivate, NULL, &of_hotplug[other]);

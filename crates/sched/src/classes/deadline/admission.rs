@@ -94,7 +94,8 @@ impl State {
     }
 
     /// Admits the bandwidth of a task's new policy. Models `sched_dl_overflow()` (6.1). A task that leaves
-    /// the class stays admitted until its zero-lag time.
+    /// the class stays admitted until its zero-lag time. On a CPU that is offline, a sleeping task is in a root domain
+    /// without active CPUs, which has no bandwidth.
     ///
     /// # Errors
     /// If not enough bandwidth is free.
@@ -108,6 +109,9 @@ impl State {
         let (old_bw, is_deadline) = (p.dl.dl_bw, p.class == SchedClass::Deadline);
         if is_deadline && new_bw == old_bw {
             return Ok(());
+        }
+        if self.tunables.rt_runtime_us >= 0 && !self.hotplug.active.contains(p.cpu) {
+            return Err(PolicyError::NoBandwidth);
         }
         let replaced = if is_deadline { old_bw } else { 0 };
         let wanted = self.dl_root.total_bw.wrapping_sub(replaced).wrapping_add(new_bw);

@@ -11,6 +11,13 @@
 // DIFFERS: The kernel's hotplug thread is a fair task that shares its CPU with others while it waits for RCU
 // and for the CPU to become empty, and all CPUs stop for the last step. In fairlab no task waits, and only
 // the CPU itself stops.
+//
+// DIFFERS: When sched domains are rebuilt, the kernel counts deadline tasks that sleep on an offline CPU in a root domain
+// without CPUs (`dl_add_task_root_domain()`), so that their bandwidth is free until the next rebuild. In fairlab it
+// stays admitted.
+//
+// DIFFERS: When a CPU comes online, tasks follow their cpusets after the sched domains are rebuilt; in the kernel
+// (`cpuset_handle_hotplug()`, 6.12) they follow before.
 
 use crate::interface::ctx::{Ctx, Effect};
 use crate::paths::sched::Sched;
@@ -26,22 +33,17 @@ pub(crate) mod rebuild;
 impl Sched {
     /// Takes a CPU offline on behalf of a task on the executing CPU: queues the work for the CPU's stopper.
     ///
-    /// [`Sched::handle_awaited_stopper`] runs the stopper. The CPU is offline when it next enters its idle
-    /// loop.
+    /// [`Sched::handle_awaited_stopper`] runs the stopper. If the CPU is not active any more then, it is offline when it
+    /// next enters its idle loop. If it still is, deadline tasks need its bandwidth.
     ///
     /// # Errors
-    /// If it is the last CPU, or if deadline tasks need its bandwidth. Then nothing has changed.
+    /// If it is the last CPU. Then nothing has changed.
     pub fn take_cpu_offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<(), HotplugError> {
         if !self.hotplug.active.contains(cpu) {
             return Ok(());
         }
         if self.hotplug.active.weight() == 1 {
             return Err(HotplugError::LastCpu);
-        }
-        let is_needed = |limit| limit < self.dl_root.total_bw;
-        let capacity = self.active_capacity() - self.admitted_capacity(cpu);
-        if self.dl_bandwidth_of(capacity).is_some_and(is_needed) {
-            return Err(HotplugError::NoBandwidth);
         }
         self.stop_one_cpu_nowait(ctx, cpu, StopWork::Deactivate);
         Ok(())
@@ -64,7 +66,11 @@ impl Sched {
     /// 1. The CPU does not count as tickless any more.
     /// 2. No task is placed on it, and from now on each task that it picks is pushed to another CPU.
     /// 3. Its runqueue leaves the root domain.
-    /// 4. The sched domains of the other CPUs are rebuilt.
+    /// 4. If the other CPUs have not enough bandwidth for the admitted deadline tasks, the CPU is active again. In 6.1
+    ///    its runqueue does not rejoin the root domain before the sched domains are next rebuilt.
+    /// 5. The tasks of cpusets follow, while all runqueues are still in the old root domain
+    ///    (`hotplug_update_tasks()`).
+    /// 6. The sched domains of the other CPUs are rebuilt.
     pub(crate) fn deactivate_cpu(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
         self.nohz_balance_exit_idle(ctx, cpu);
@@ -72,7 +78,21 @@ impl Sched {
         self.rqs[cpu.index()].callbacks.start_pushing();
         let _rq = self.rq_lock_clocked(ctx, cpu);
         self.set_rq_offline(ctx, cpu);
-        self.scale_tunables();
+        self.scale_tunables(self.hotplug.online.weight());
+        let is_needed = |limit| limit < self.dl_root.total_bw;
+        if self.dl_bandwidth_of(self.active_capacity()).is_some_and(is_needed) {
+            if self.series.rejoins_root_domain() {
+                self.set_rq_online(cpu);
+            }
+            self.rqs[cpu.index()].callbacks.stop_pushing();
+            self.hotplug.active.set(cpu);
+            return;
+        }
+        // No task has to leave a CPU on which it runs: only this CPU is no longer allowed, and its stopper runs.
+        for task in self.hotplug_update_cpusets() {
+            self.apply_cpuset(ctx, task, None);
+        }
+        self.scale_tunables(self.working_cpus().weight());
         self.rebuild_sched_domains(ctx);
     }
 
@@ -81,7 +101,7 @@ impl Sched {
         let cpu = ctx.cpu;
         self.rqs[cpu.index()].callbacks.stop_pushing();
         self.hotplug.active.set(cpu);
-        self.scale_tunables();
+        self.scale_tunables(self.hotplug.online.weight());
         let _rq = self.rq_lock_clocked(ctx, cpu);
         self.rebuild_sched_domains(ctx);
     }
@@ -116,13 +136,13 @@ impl Sched {
         self.rqs[cpu.index()].callbacks.is_pushing()
     }
 
-    /// Recomputes the tunables that depend on the number of CPUs (`update_sysctl()`). As in the kernel,
-    /// values that the user has set are lost.
+    /// Recomputes the tunables that depend on the number of CPUs (`update_sysctl()`), which follows when a runqueue
+    /// leaves or joins a root domain. As in the kernel, values that the user has set are lost.
     ///
-    /// A CPU that goes offline is still counted here, because it is online until it dies. The next
-    /// recomputation is at the next hotplug event.
-    pub(crate) fn scale_tunables(&mut self) {
-        let (series, nr_online) = (self.series, self.hotplug.online.weight());
+    /// A CPU that goes offline counts until it dies. In 6.12 the next recomputation is at the next hotplug event; in 6.1
+    /// it is when the worker rebuilds the sched domains, see [`Sched::working_cpus`].
+    pub(crate) fn scale_tunables(&mut self, nr_online: usize) {
+        let series = self.series;
         self.tunables.scale_for(series, nr_online);
     }
 }

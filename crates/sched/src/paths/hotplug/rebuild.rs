@@ -7,9 +7,11 @@
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::State;
+use crate::state::hotplug::Hotplug;
 use crate::state::rt::cpupri::CpuLevel;
 use crate::state::topology::{BuildParams, build_sched_domains};
 use crate::track::capacity::scale_rt_capacity;
+use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, GroupId};
 use alloc::vec::Vec;
 
@@ -36,7 +38,7 @@ impl Sched {
     }
 
     /// Adds a runqueue to its root domain.
-    fn set_rq_online(&mut self, cpu: CpuId) {
+    pub(crate) fn set_rq_online(&mut self, cpu: CpuId) {
         let State { rqs, dl_root, .. } = &mut self.state;
         let rq = &mut rqs[cpu.index()];
         rq.online = true;
@@ -75,7 +77,7 @@ impl Sched {
             jiffies: self.jiffies,
             hz: self.hz as u32,
             online: Some(self.hotplug.active.clone()),
-            working: Some(self.hotplug.online.clone()),
+            working: Some(self.working_cpus()),
             numa_domains_lost: self.tunables.changes.numa_domains_lost,
             series: self.series(),
             ..BuildParams::default()
@@ -95,6 +97,15 @@ impl Sched {
             }
         }
         self.build_perf_domains();
+    }
+
+    /// Returns the CPUs that sched domains count when they are rebuilt.
+    ///
+    /// 6.12 rebuilds them in `sched_cpu_deactivate()`, when the CPU that goes offline still works. 6.1 leaves this to a
+    /// worker, which waits for the end of the hotplug operation.
+    pub(crate) fn working_cpus(&self) -> CpuMask {
+        let Hotplug { active, online, .. } = &self.hotplug;
+        if self.series.rebuilds_before_offline() { online.clone() } else { active.clone() }
     }
 
     /// Models the moment in which CPUs leave their old root domain and join the default one, one after the

@@ -80,6 +80,25 @@ pub(crate) fn level_table(machine: &MachineTopology, online: &CpuMask, params: &
     LevelTable { levels, nodes, numa_topology: distances.topology_type() }
 }
 
+/// Returns levels whose units have the CPUs that domains count: all that still work. Levels between nodes do not have a
+/// node of which no CPU is left in `online` (`sched_update_numa()`).
+pub(crate) fn counted_levels(
+    machine: &MachineTopology,
+    working: &CpuMask,
+    online: &CpuMask,
+    params: &BuildParams,
+) -> Vec<Level> {
+    let node_of = |cpu: CpuId| machine.cpus[cpu.index()].node;
+    let mut in_nodes = CpuMask::new(working.nr_cpus());
+    for cpu in working.iter().filter(|&cpu| online.iter().any(|other| node_of(other) == node_of(cpu))) {
+        in_nodes.set(cpu);
+    }
+    let mut levels = level_table(machine, working, params).levels;
+    levels.truncate(machine.levels.len());
+    levels.extend(level_table(machine, &in_nodes, params).levels.into_iter().skip(machine.levels.len()));
+    levels
+}
+
 fn hardware_level(machine: &MachineTopology, online: &CpuMask, params: &BuildParams, level: TopologyLevel) -> Level {
     let mut flags = level.flags();
     if level == TopologyLevel::Cluster && params.series.is_eevdf() {

@@ -25,7 +25,7 @@ pub(crate) mod overlap;
 pub(crate) mod spans;
 
 use crate::state::topology::error::check;
-use crate::state::topology::level::level_table;
+use crate::state::topology::level::{counted_levels, level_table};
 use crate::state::topology::{BuildError, MachineTopology, SchedDomains};
 use crate::types::cpumask::CpuMask;
 use crate::types::series::KernelSeries;
@@ -84,9 +84,9 @@ pub fn build_sched_domains(machine: &MachineTopology, params: &BuildParams) -> R
     let table = level_table(machine, &online, params);
     let spans = Spans::new(&table.levels, &online)?;
     let whole = params.working.as_ref().filter(|&working| *working != online);
-    let whole = whole.map(|working| level_table(machine, working, params));
-    let counted = whole.as_ref().filter(|whole| whole.levels.len() == table.levels.len()).unwrap_or(&table);
-    let mut drafts = draft::draft_domains(machine, &table.levels, &counted.levels, &spans, &online);
+    let whole = whole.map(|working| counted_levels(machine, working, &online, params));
+    let counted = whole.as_deref().unwrap_or(&table.levels);
+    let mut drafts = draft::draft_domains(machine, &table.levels, counted, &spans, &online);
     let mut rings = Rings::new(&spans, params, online.nr_cpus());
     groups::build_sched_groups(&mut drafts, &mut rings, &table.levels);
     overlap::build_overlap_sched_groups(&mut drafts, &mut rings, &table.levels)?;
