@@ -38,14 +38,12 @@ impl ScenarioGenerator {
     /// Draws symmetric distances between the nodes.
     fn distances(&mut self) {
         let nodes = self.nodes as usize;
-        let mut rows = vec![vec![10; nodes]; nodes];
-        for from in 0..nodes {
-            for to in 0..from {
-                let distance = self.stream.draw_one_of(&[15, 20, 31, 40, 255]);
-                (rows[from][to], rows[to][from]) = (distance, distance);
-            }
+        let mut distances = vec![10; nodes * nodes];
+        for (from, to) in (0..nodes).flat_map(|from| (0..from).map(move |to| (from, to))) {
+            let distance = self.stream.draw_one_of(&[15, 20, 31, 40, 255]);
+            (distances[from * nodes + to], distances[to * nodes + from]) = (distance, distance);
         }
-        let words: Vec<String> = rows.concat().iter().map(ToString::to_string).collect();
+        let words: Vec<String> = distances.iter().map(ToString::to_string).collect();
         self.line(&format!("dist {nodes} {}", words.join(" ")));
     }
 
