@@ -6,7 +6,7 @@
 
 use super::Kernel;
 use fairlab_sched::commits::{self, Commit};
-use fairlab_workload::workload::{Attributes, Change, Workload};
+use fairlab_workload::workload::{Attributes, Change, Quota, Workload};
 use serde::Serialize;
 use std::fmt;
 
@@ -41,11 +41,7 @@ pub const ADDITIONS: &[Addition] = &[
         name: "cpu.max.burst",
         commit: commits::BURST,
         description: Some("groups save no quota for bursts (cpu.max.burst)"),
-        remove: |workload| {
-            let groups = workload.groups.iter_mut();
-            let burst = |quota: &mut fairlab_workload::workload::Quota| std::mem::take(&mut quota.burst_us) > 0;
-            groups.filter_map(|group| group.quota.as_mut().is_some_and(burst).then(|| group.name.clone())).collect()
-        },
+        remove: remove_bursts,
     },
     Addition {
         name: "cpu.idle",
@@ -120,6 +116,19 @@ impl Kernel {
         });
         removed.collect()
     }
+}
+
+fn remove_bursts(workload: &mut Workload) -> Vec<String> {
+    let takes_burst = |quota: &mut Quota| std::mem::take(&mut quota.burst_us) > 0;
+    let mut users: Vec<bool> =
+        workload.groups.iter_mut().map(|group| group.quota.as_mut().is_some_and(takes_burst)).collect();
+    for (_, change) in &mut workload.changes {
+        if let Change::Quota { group, burst_us, .. } = change {
+            users[*group] |= burst_us.take().is_some_and(|burst| burst > 0);
+        }
+    }
+    let used = workload.groups.iter().zip(users).filter(|(_, uses)| *uses);
+    used.map(|(group, _)| group.name.clone()).collect()
 }
 
 fn take_clamps(attributes: &mut Attributes) -> bool {
