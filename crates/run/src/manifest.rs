@@ -109,6 +109,13 @@ impl Manifest {
     /// # Errors
     /// If the directory holds no run, or one of an earlier version of the format, or a copy was changed.
     pub fn read(dir: &Path) -> Result<Self, RequestError> {
+        if dir.is_file() {
+            let help = "give a directory written by `fairlab run FILE -o DIR`; `fairlab import` and `fairlab findings` read traces";
+            return Err(RequestError::Input(format!(
+                "{}: is a file, not a directory of a run\nhelp: {help}",
+                dir.display()
+            )));
+        }
         let path = dir.join(MANIFEST);
         let help = "give a directory written by `fairlab run FILE -o DIR`";
         let wrong = |what: &str, cause: &dyn std::fmt::Display| {

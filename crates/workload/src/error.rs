@@ -185,7 +185,7 @@ pub fn utf8_text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, ParseError>
         let source = SourceText::new(file, &readable);
         source
             .error(readable.len(), "the file is not text: this byte is not UTF-8")
-            .with_help("scenario files and rt-app files are plain text; is this a compressed or binary file?")
+            .with_help("scenario files and rt-app files are plain text; make a workload of a trace: `fairlab import TRACE -o WORKLOAD`")
     })
 }
 

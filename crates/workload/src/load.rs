@@ -65,8 +65,8 @@ pub fn detect(file: &str, text: &str) -> Result<WorkloadKind, ParseError> {
     } else {
         "this is no workload file: neither a scenario nor an rt-app file begins like this"
     };
-    let help =
-        "a scenario has one statement per line and begins with `cpus N`; an rt-app file is JSON and begins with `{`";
+    let help = "a scenario has one statement per line and begins with `cpus N`; an rt-app file is JSON and begins with `{`; make a \
+                workload of a trace: `fairlab import TRACE -o WORKLOAD`";
     Err(source.error(start, message).with_help(help))
 }
 

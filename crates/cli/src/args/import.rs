@@ -6,8 +6,8 @@ use clap::{Args as ClapArgs, ValueEnum, ValueHint};
 use fairlab_observe::import::LeapHandling;
 
 const EXAMPLES: &str = "\
-TRACE is a trace.dat of trace-cmd, a perf.data, ftrace text (the kernel's trace file, trace-cmd report, perf script), \
-a page of systrace, or a trace of Perfetto. Record at least sched_switch; each of these events makes the workload more \
+TRACE is a trace.dat of trace-cmd, a perf.data, ftrace text (the kernel's trace file, trace-cmd report, perf script, \
+atrace), text of babeltrace2 (LTTng), a page of systrace, or a trace of Perfetto; also compressed with gzip or zstd. Record at least sched_switch; each of these events makes the workload more \
 exact:
 
   trace-cmd record -e sched_switch -e sched_waking -e sched_wakeup \\

@@ -13,7 +13,7 @@ use fairlab_machine::description::Hz;
 use fairlab_observe::explain::Question;
 use fairlab_observe::findings::{self, Finding, Limits, Severity};
 use fairlab_run::drive::find;
-use fairlab_run::manifest::Manifest;
+use fairlab_run::manifest::{MANIFEST, Manifest};
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 use std::path::Path;
@@ -33,7 +33,8 @@ pub(crate) struct FindingOutput {
 }
 
 pub(crate) fn findings(output: &mut Output, args: &FindingsArgs) -> Result<(), CliError> {
-    if args.dir.is_file() {
+    // A directory without a manifest may be a trace of LTTng; its error names the remedy.
+    if !args.dir.join(MANIFEST).exists() {
         return trace_findings(output, args);
     }
     let manifest = Manifest::read(&args.dir)?;

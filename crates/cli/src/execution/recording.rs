@@ -14,30 +14,29 @@ use std::path::Path;
 
 /// Reads a trace from a file, or from standard input for `-`.
 pub(crate) fn read(trace: &str, leaps: LeapArgs) -> Result<Recording, CliError> {
-    let bytes = if trace == "-" {
-        files::read_all(std::io::stdin().lock(), MAX_BYTES)
-    } else {
-        files::read_file(Path::new(trace), MAX_BYTES)
-    };
-    let bytes = bytes.map_err(|error| {
-        let path = Path::new(trace);
+    let path = Path::new(trace);
+    if trace != "-" && path.is_dir() {
         if path.join(MANIFEST).is_file() {
             let help = format!("this is a run directory: `fairlab export {trace} --format trace-dat` writes its trace");
-            return CliError::Input(format!("{trace}: is a directory, not a trace\nhelp: {help}"));
+            return Err(CliError::Input(format!("{trace}: is a directory, not a trace\nhelp: {help}")));
         }
+        return Err(CliError::input(import::directory_error(path)));
+    }
+    let bytes = if trace == "-" {
+        files::read_all(std::io::stdin().lock(), import::MAX_TRACE_BYTES)
+    } else {
+        files::read_file(path, import::MAX_TRACE_BYTES)
+    };
+    let bytes = bytes.map_err(|error| {
         let help = match error.kind() {
             std::io::ErrorKind::NotFound => "there is no such file; give the path of a trace",
-            std::io::ErrorKind::IsADirectory => "give the path of a trace, which is a file",
             std::io::ErrorKind::PermissionDenied => "this user may not read it",
-            _ => "give a trace; shorten a long one with trace-cmd split or perf report --time, or record for less time",
+            _ => "give a trace; shorten a long one with trace-cmd split or perf script --time, or record for less time",
         };
         CliError::Input(format!("{trace}: cannot be read: {error}\nhelp: {help}"))
     })?;
     import::read(trace, &bytes, leaps.handling()).map_err(CliError::input)
 }
-
-/// Largest trace, in bytes: a trace is kept in memory as a whole.
-const MAX_BYTES: u64 = 4 << 30;
 
 /// Converts a trace into a workload; `machine` is the machine on which it was recorded.
 pub(crate) fn convert(recording: &Recording, machine: Option<&str>) -> Result<ImportedWorkload, CliError> {

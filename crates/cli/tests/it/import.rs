@@ -81,6 +81,53 @@ fn what_is_no_trace_is_refused_with_the_way_out() {
 }
 
 #[test]
+fn a_directory_is_named_with_the_command_that_makes_a_trace_of_it() {
+    let place = TestDir::new();
+    let make = |name: &str, files: &[&str]| {
+        let directory = place.file(name);
+        std::fs::create_dir_all(&directory).expect("it can be made");
+        files.iter().for_each(|file| drop(place.with(&format!("{name}/{file}"), "")));
+        directory
+    };
+    let run = place.file("run");
+    let (_, scenario) = place.scenario();
+    stdout_of(&["run", &scenario, "--prices", "zero", "-o", &run]);
+    make("session/kernel", &["metadata", "channel0_0"]);
+    make("session/ust/uid/0/64-bit", &["metadata"]);
+    for (directory, message, help) in [
+        (place.file("session"), "CTF trace (LTTng) in", "session/kernel >trace.txt"),
+        (place.file("session/kernel"), "is a CTF trace (LTTng)", "babeltrace2 --clock-seconds"),
+        (make("threads", &["header", "data", "data.0", "data.1"]), "perf record --threads", "perf script -i"),
+        (make("other", &["trace.dat"]), "is a directory without a trace", "other/trace.dat"),
+        (make("none", &[]), "is a directory without a trace", "which is a file"),
+        (run, "is a directory, not a trace", "--format trace-dat"),
+    ] {
+        for command in ["import", "replay", "findings"] {
+            if command == "findings" && message == "is a directory, not a trace" {
+                continue;
+            }
+            let text = complaint(command, &fairlab(&[command, &directory])).replace("\n  ", " ");
+            assert!(text.contains(message) && text.contains(help), "{command}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_is_named_where_a_run_directory_is_expected() {
+    let place = TestDir::new();
+    let ((_, scenario), trace) = (place.scenario(), place.file("trace.dat"));
+    stdout_of(&["run", &scenario, "--prices", "zero", "--export", &format!("trace-dat={trace}")]);
+    for words in [
+        &["report", "-o", "page.html"][..],
+        &["explain", "--task", "nap", "--at", "1ms"],
+        &["export", "--format", "perf"],
+    ] {
+        let text = complaint(words[0], &fairlab(&[&[words[0], &trace], &words[1..]].concat())).replace("\n  ", " ");
+        assert!(text.contains("is a file, not a directory of a run") && text.contains("fairlab import"), "{text}");
+    }
+}
+
+#[test]
 fn a_trace_with_a_time_stamp_that_leaps_is_rejected_or_read_without_it() {
     let place = TestDir::new();
     let ((_, scenario), trace) = (place.scenario(), place.file("trace.txt"));

@@ -4,7 +4,7 @@
 use super::error::{ImportError, ReadResult};
 
 /// Remedy for a file that ends too early.
-const CUT: &str = "the file is truncated or damaged: copy it again, or record again";
+pub(super) const CUT: &str = "the file is truncated or damaged: copy it again, or record again";
 
 /// Little-endian reader of a part of a file. `at` is its position in bytes in the whole file.
 #[derive(Clone, Copy, Debug)]

@@ -72,6 +72,9 @@ impl EventHead {
 /// State number of `cpu_idle` for an idle exit.
 const LEFT_IDLE_STATE: i64 = 0xffff_ffff;
 
+/// End of the description of a problem, after the name of the tracepoint.
+pub(super) const LACKS_FIELD: &str = "events without a field that they need";
+
 /// Adds the event, or records a problem if a field is missing.
 pub(super) fn push(recording: &mut Recording, head: EventHead, tracepoint: Tracepoint, fields: &dyn TracepointFields) {
     match event_kind(recording, tracepoint, fields) {
@@ -82,7 +85,7 @@ pub(super) fn push(recording: &mut Recording, head: EventHead, tracepoint: Trace
         Some(None) => {}
         None => {
             let place = recording.order.place(head.position);
-            recording.record_problem(&format!("{tracepoint:?} events without a field that they need"), || place);
+            recording.record_problem(&format!("{tracepoint:?} {LACKS_FIELD}"), || place);
         }
     }
 }

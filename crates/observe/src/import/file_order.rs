@@ -41,6 +41,8 @@ pub(crate) enum PositionUnit {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FileOrder {
     pub(crate) unit: PositionUnit,
+    /// Whether positions are those of decompressed content.
+    pub(crate) is_decompressed: bool,
     pub(crate) sources: Vec<EventSource>,
     pub(crate) anchors: Vec<Anchor>,
     /// Time in ns at the end of the recording, if the file reports it.
@@ -49,9 +51,10 @@ pub(crate) struct FileOrder {
 
 impl FileOrder {
     pub(crate) fn place(&self, position: usize) -> String {
+        let of = if self.is_decompressed { " of the decompressed content" } else { "" };
         match self.unit {
-            PositionUnit::Byte => format!("byte {position}"),
-            PositionUnit::Line => format!("line {position}"),
+            PositionUnit::Byte => format!("byte {position}{of}"),
+            PositionUnit::Line => format!("line {position}{of}"),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::event::{MAX_CPUS, Recording};
 use super::fields::EventHead;
 use super::file_order::TimeStamp;
 use super::format::TracepointFormats;
-use super::{ring, trace_dat};
+use super::{compression, ring, trace_dat};
 use std::collections::HashMap;
 
 pub(super) const MAGIC: &[u8] = b"PERFILE2";
@@ -21,7 +21,9 @@ const TRACEPOINT: u32 = 2;
 const LOST: u32 = 2;
 const SAMPLE: u32 = 9;
 const LOST_SAMPLES: u32 = 13;
-const COMPRESSED: [u32; 2] = [81, 83];
+/// Compressed records; newer releases of perf write the second kind, whose data begins with its length.
+const COMPRESSED: u32 = 81;
+const COMPRESSED2: u32 = 83;
 /// Bits of the sample type, in the order of the fields in a sample up to the raw record.
 const IP: u64 = 1 << 0;
 const TID: u64 = 1 << 1;
@@ -107,7 +109,16 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
         return Err(ImportError::whole("the file has no tracepoints, only samples of other events", HINT));
     };
     let records = slice(file, data.0, data.1, "the records")?;
-    read_records(&mut recording, &formats, &attributes, records)?;
+    let reader = RecordReader { formats: &formats, attributes: &attributes };
+    let compressed = reader.read(&mut recording, records, None)?;
+    if let Some(first) = compressed.at {
+        let damaged = |why: String| {
+            let help = "copy the file again; if perf can read it: perf inject -i FILE -o PLAIN";
+            ImportError::at(first, format!("the compressed records are damaged: {why}"), help)
+        };
+        let plain = compression::perf_records(&compressed.stream).map_err(damaged)?;
+        reader.read(&mut recording, ByteReader::new(&plain, 0), Some(first))?;
+    }
     Ok(recording)
 }
 
@@ -156,52 +167,75 @@ impl Attributes {
     }
 }
 
-fn read_records(
-    recording: &mut Recording,
-    formats: &TracepointFormats,
-    attributes: &Attributes,
-    mut records: ByteReader<'_>,
-) -> ReadResult<()> {
-    let mut last = (0, 0);
-    while !records.is_empty() {
-        let at = records.at();
-        let (kind, _, length) = (records.u32("a record")?, records.u16("a record")?, records.u16("a record")?);
-        let Some(length) = usize::from(length).checked_sub(8) else {
-            return Err(ImportError::at(
-                at,
-                "a record is shorter than its header",
-                "the file is damaged: copy it again",
-            ));
-        };
-        let mut record = records.part(length, "a record")?;
-        match kind {
-            SAMPLE => match attributes.of(record) {
-                Some(attribute) if attribute.is_tracepoint && attribute.sample_type & RAW != 0 => {
-                    match sample(attribute, record) {
-                        Ok((time, cpu, raw)) => {
-                            last = (time, cpu);
-                            ring::push(recording, formats, EventHead::new(time, cpu, at, TimeStamp::Absolute), raw);
+/// Parts of one zstd stream, in which `perf record -z` stores other records.
+#[derive(Default)]
+struct CompressedRecords {
+    /// Position of the first part in the file.
+    at: Option<usize>,
+    stream: Vec<u8>,
+}
+
+struct RecordReader<'a> {
+    formats: &'a TracepointFormats,
+    attributes: &'a Attributes,
+}
+
+impl RecordReader<'_> {
+    /// Reads records, and collects compressed ones. `within` is the position of the compressed records from which
+    /// these come: their own positions do not exist in the file.
+    fn read(
+        &self,
+        recording: &mut Recording,
+        mut records: ByteReader<'_>,
+        within: Option<usize>,
+    ) -> ReadResult<CompressedRecords> {
+        let mut last = (0, 0);
+        let mut compressed = CompressedRecords::default();
+        while !records.is_empty() {
+            let at = within.unwrap_or_else(|| records.at());
+            let (kind, _, length) = (records.u32("a record")?, records.u16("a record")?, records.u16("a record")?);
+            let Some(length) = usize::from(length).checked_sub(8) else {
+                return Err(ImportError::at(
+                    at,
+                    "a record is shorter than its header",
+                    "the file is damaged: copy it again",
+                ));
+            };
+            let mut record = records.part(length, "a record")?;
+            match kind {
+                SAMPLE => match self.attributes.of(record) {
+                    Some(attribute) if attribute.is_tracepoint && attribute.sample_type & RAW != 0 => {
+                        match sample(attribute, record) {
+                            Ok((time, cpu, raw)) => {
+                                last = (time, cpu);
+                                let head = EventHead::new(time, cpu, at, TimeStamp::Absolute);
+                                ring::push(recording, self.formats, head, raw);
+                            }
+                            Err(_) => recording.record_problem("damaged samples", || format!("byte {at}")),
                         }
-                        Err(_) => recording.record_problem("damaged samples", || format!("byte {at}")),
                     }
+                    Some(_) => recording.push_other(last.0),
+                    None => recording.record_problem("samples of no known event", || format!("byte {at}")),
+                },
+                LOST | LOST_SAMPLES => {
+                    // perf does not report the time of the loss, so the time of the previous sample is used.
+                    let first = record.u64("lost events");
+                    let nr = if kind == LOST { first.and_then(|_| record.u64("lost events")) } else { first };
+                    recording.push_lost(last.0, last.1, nr.ok(), at, TimeStamp::Borrowed);
                 }
-                Some(_) => recording.push_other(last.0),
-                None => recording.record_problem("samples of no known event", || format!("byte {at}")),
-            },
-            LOST | LOST_SAMPLES => {
-                // perf does not report the time of the loss, so the time of the previous sample is used.
-                let first = record.u64("lost events");
-                let nr = if kind == LOST { first.and_then(|_| record.u64("lost events")) } else { first };
-                recording.push_lost(last.0, last.1, nr.ok(), at, TimeStamp::Borrowed);
+                COMPRESSED | COMPRESSED2 if within.is_none() => {
+                    let length = match kind {
+                        COMPRESSED2 => record.length("the length of compressed records")?,
+                        _ => record.rest().len(),
+                    };
+                    compressed.at.get_or_insert(at);
+                    compressed.stream.extend_from_slice(record.take(length, "compressed records")?);
+                }
+                _ => {}
             }
-            kind if COMPRESSED.contains(&kind) => {
-                let help = "record again without -z (--compression-level)";
-                return Err(ImportError::at(at, "the records are compressed", help));
-            }
-            _ => {}
         }
+        Ok(compressed)
     }
-    Ok(())
 }
 
 /// Returns the time, the CPU and the raw record of a tracepoint's sample.

@@ -242,7 +242,7 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     if recording.events.is_empty() {
         let help =
             "record with ftrace_events sched/sched_switch and sched/sched_waking in the configuration's linux.ftrace";
-        return Err(ImportError::whole("the trace has no scheduler events", help));
+        return Err(super::no_events(&recording, help));
     }
     Ok(recording)
 }

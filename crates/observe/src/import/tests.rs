@@ -193,6 +193,150 @@ fn a_compressed_trace_dat_is_read_like_one_that_is_not() {
     }
 }
 
+#[test]
+fn compressed_records_of_perf_are_read_like_plain_ones() {
+    let all = traces(machine(&SCENARIO.replace("300ms", "12ms")));
+    let (name, bytes) = all.into_iter().find(|(_, bytes)| bytes.starts_with(b"PERFILE2")).expect("a format of exports");
+    let plain = read(name, &bytes);
+    for kind in [81, 83] {
+        let packed = pack_perf(&bytes, kind);
+        assert!(packed.len() < bytes.len(), "{kind}");
+        let recording = read(name, &packed);
+        assert_eq!(recording.events, plain.events, "{kind}");
+        assert_eq!(recording.problems, plain.problems, "{kind}");
+        let mut damaged = packed.clone();
+        let records = u64::from_le_bytes(packed[40..48].try_into().expect("eight bytes")) as usize;
+        damaged[records + 40..][..32].fill(0xff);
+        let error = super::read(name, &damaged, LeapHandling::Reject).expect_err("it is damaged").to_string();
+        assert!(error.contains(&format!("byte {records}: ")) && error.contains("help: "), "{error}");
+    }
+}
+
+/// Converts a `perf.data` to one with compressed records of this kind, in parts as perf writes them.
+fn pack_perf(file: &[u8], kind: u32) -> Vec<u8> {
+    use std::io::Write;
+    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("eight bytes"));
+    // The header has the position and the length of the records, and ends with a bitmap of features.
+    let (at, length, features) = (number(40) as usize, number(48) as usize, number(72).count_ones());
+    let mut encoder = zstd::stream::Encoder::new(Vec::new(), 1).expect("memory does not fail");
+    let mut records = Vec::new();
+    // A part may end inside a record.
+    for part in file[at..at + length].chunks(4099) {
+        encoder.write_all(part).and_then(|()| encoder.flush()).expect("memory does not fail");
+        let packed = std::mem::take(encoder.get_mut());
+        let (head, padding) = if kind == 83 { (16, packed.len().next_multiple_of(8) - packed.len()) } else { (8, 0) };
+        records.extend_from_slice(&kind.to_le_bytes());
+        records.extend_from_slice(&[0; 2]);
+        records.extend_from_slice(&((head + packed.len() + padding) as u16).to_le_bytes());
+        if kind == 83 {
+            records.extend_from_slice(&(packed.len() as u64).to_le_bytes());
+        }
+        records.extend_from_slice(&packed);
+        records.resize(records.len() + padding, 0);
+    }
+    let mut out = file[..at].to_vec();
+    out[48..56].copy_from_slice(&(records.len() as u64).to_le_bytes());
+    let moved = length as u64 - records.len() as u64;
+    out.extend_from_slice(&records);
+    let table = at + length;
+    for entry in 0..features as usize {
+        out.extend_from_slice(&(number(table + 16 * entry) - moved).to_le_bytes());
+        out.extend_from_slice(&file[table + 16 * entry + 8..][..8]);
+    }
+    out.extend_from_slice(&file[table + 16 * features as usize..]);
+    out
+}
+
+#[test]
+fn a_compressed_file_is_read_and_its_positions_are_those_of_the_content() {
+    let zstd = |content: &[u8]| zstd::bulk::compress(content, 3).expect("memory does not fail");
+    for (name, bytes) in traces(machine(&SCENARIO.replace("300ms", "12ms"))) {
+        assert_eq!(read(name, &zstd(&bytes)).events, read(name, &bytes).events, "{name}");
+    }
+    let recording = read("text", &zstd(b"no event\na-1 [000] ..... 1.5: cpu_idle: state=1 cpu_id=3\n"));
+    assert_eq!(recording.problems["lines that are no events"].first, "line 1 of the decompressed content");
+    for (content, part) in [
+        (&b"one\ntwo\n"[..], "line 1 of the decompressed content: the text has no events"),
+        (b"", "decompressed content: the file is empty"),
+        (&zstd(b"twice"), "compressed twice"),
+    ] {
+        let error = super::read("x", &zstd(content), LeapHandling::Reject).expect_err(part).to_string();
+        assert!(error.starts_with("x: ") && error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn text_that_a_shell_of_windows_has_written_is_read() {
+    let text = "a-1 [000] ..... 1.5: cpu_idle: state=1 cpu_id=3\r\n";
+    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert_eq!(read("wide", &[&[0xff, 0xfe], &wide[..]].concat()).events, read("text", text.as_bytes()).events);
+}
+
+#[test]
+fn inputs_that_are_no_traces_are_named_with_a_remedy() {
+    let mut tar = vec![b'a'; 600];
+    tar[257..262].copy_from_slice(b"ustar");
+    let switch = "prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=b next_pid=2 next_prio=120";
+    let texts = [
+        (
+            format!("b 2 12.5: sched:sched_switch: {switch}\n"),
+            "line 1: an event of the scheduler without its CPU",
+            "-F comm",
+        ),
+        (
+            format!("x\nb 2 [001] sched:sched_switch: {switch}\n"),
+            "line 2: an event of the scheduler without its time",
+            "-F comm",
+        ),
+        (
+            format!("[001] 12.5: sched:sched_switch: {switch}\n"),
+            "line 1: an event of the scheduler without its thread",
+            "-F comm",
+        ),
+        (format!("b 2 sched:sched_switch: {switch}\n"), "without its CPU and time", "-F comm"),
+        (format!("  <...>-9  1d..2 12us : sched_switch: {switch}\n"), "without its CPU and time", "latency-format"),
+        (
+            "b 2 [001] 12.5: sched:sched_switch: \n".to_owned(),
+            "Switch events without a field that they need: 1",
+            "perf script -F",
+        ),
+        (
+            "# tracer: function\n#\n a-1 [001] d..1. 12.5: do_nanosleep <-hrtimer\n".to_owned(),
+            "tracer `function`",
+            "nop",
+        ),
+        (
+            "a-1 [001] d..1. 12.5: sys_read(fd: 3)\nb-2 [001] d..1. 12.5: x: y\n".to_owned(),
+            "events of other kinds: 2",
+            "sched",
+        ),
+        ("{\"traceEvents\": []}".to_owned(), "Chrome trace (JSON)", "trace-dat"),
+        ("[ {\"ph\": \"X\"} ]".to_owned(), "Chrome trace (JSON)", "trace-dat"),
+        ("{\"tasks\": {}}".to_owned(), "JSON", "fairlab run"),
+        (
+            "\n ----\n  Task | Runtime\n".to_owned(),
+            "line 2: the text has no events of a trace; it begins with `----`",
+            "trace.dat",
+        ),
+        ("\n\n".to_owned(), "only blank lines", "trace.dat"),
+    ];
+    let texts = texts.into_iter().map(|(text, message, help)| (text.into_bytes(), message, help));
+    let files = [
+        (Vec::new(), "the file is empty", "record again"),
+        (tar, "a tar archive", "tar -xf"),
+        (b"\xfd7zXZ\0".to_vec(), "compressed with xz", "xz -dk"),
+        (b"BZh9".to_vec(), "compressed with bzip2", "bzip2 -dk"),
+        (b"\xc1\x1f\xfc\xc1".to_vec(), "a stream of a CTF trace (LTTng)", "babeltrace2 --clock-seconds"),
+        (b"/* CTF 1.8 */".to_vec(), "the metadata of a CTF trace (LTTng)", "babeltrace2 --clock-seconds"),
+        (b"SQLite format 3\0".to_vec(), "an SQLite database", "the trace"),
+        (b"\x00\x01\x02".to_vec(), "no known trace format (first bytes: 00 01 02)", "trace.dat"),
+    ];
+    for (file, message, help) in files.into_iter().chain(texts) {
+        let error = super::read("x", &file, LeapHandling::Reject).expect_err(message);
+        assert!(error.to_string().contains(message) && error.help.contains(help), "{error}");
+    }
+}
+
 /// Converts a version 7 `trace.dat` to one with all sections and pages compressed.
 fn pack_v7(file: &[u8], algorithm: &str, pack: TestPacker<'_>) -> Vec<u8> {
     let number = |bytes: &[u8]| bytes.iter().rfold(0_usize, |number, &byte| number << 8 | usize::from(byte));

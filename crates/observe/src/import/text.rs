@@ -6,9 +6,9 @@
 //! blanks, as thread names do. The output of trace-cmd's plugins (`comm:pid [prio] state ==> comm:pid
 //! [prio]`) is read too.
 
-use super::error::{ImportError, ReadResult};
+use super::error::ReadResult;
 use super::event::{Context, MAX_CPUS, Recording, state_from_text};
-use super::fields::{self, EventHead, Tracepoint, TracepointFields};
+use super::fields::{self, EventHead, LACKS_FIELD, Tracepoint, TracepointFields};
 use super::file_order::{PositionUnit, TimeStamp};
 use fairlab_sched::ctx::PrevState;
 use std::borrow::Cow;
@@ -28,6 +28,7 @@ pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> ReadR
     // Reports of lost events (position, CPU, number) get the time of the next event.
     let mut lost = Vec::new();
     let mut last = 0;
+    let mut tracer = None;
     let push_lost = |recording: &mut Recording, lost: &mut Vec<(usize, u32, Option<u64>)>, at| {
         let reports = lost.drain(..);
         reports.for_each(|(position, cpu, nr)| recording.push_lost(at, cpu, nr, position, TimeStamp::Borrowed));
@@ -43,17 +44,23 @@ pub(super) fn read(text: &str, first_line: usize, format: &'static str) -> ReadR
             lost.push((position, cpu, nr));
         } else if let Some(nr) = nr_cpus_of(line) {
             recording.nr_cpus = recording.nr_cpus.max(nr);
-        } else if line.starts_with("# tracer:") && !line.trim_end().ends_with("nop") {
-            recording.record_problem("a tracer whose output is not events", place);
+        } else if let Some(name) = line.strip_prefix("# tracer:").map(str::trim).filter(|name| *name != "nop") {
+            recording.record_problem(&format!("output of the tracer `{name}`, which is no events"), place);
+            tracer = Some(name);
         } else if !is_about_the_trace(line) {
             recording.record_problem("lines that are no events", place);
         }
     }
     push_lost(&mut recording, &mut lost, last);
     if recording.events.is_empty() {
-        let help =
-            "record sched:sched_switch, sched:sched_waking, sched:sched_wakeup and others; see `fairlab import --help`";
-        return Err(ImportError::whole("the text has no scheduler events", help));
+        let help = match tracer {
+            Some(_) => "record events without a tracer: echo nop >current_tracer, or trace-cmd record without -p",
+            None if recording.problems.keys().any(|what| what.ends_with(LACKS_FIELD)) => {
+                "print the fields too: perf script -F comm,pid,tid,cpu,time,event,trace"
+            }
+            None => super::RECORD_EVENTS,
+        };
+        return Err(super::no_events(&recording, help));
     }
     Ok(recording)
 }
@@ -64,6 +71,7 @@ fn is_about_the_trace(line: &str) -> bool {
     line.is_empty()
         || line.starts_with('#')
         || line == "TRACE:"
+        || line.starts_with("capturing trace...")
         || line.starts_with("version = ")
         || line.ends_with(" is empty")
 }
