@@ -393,7 +393,8 @@ fn pack_v7(file: &[u8], algorithm: &str, pack: TestPacker<'_>) -> Vec<u8> {
                     let pages: Vec<&[u8]> = file[from..from + length].chunks(8192).collect();
                     content.extend_from_slice(&(pages.len() as u32).to_le_bytes());
                     pages.iter().for_each(|pages| content.extend_from_slice(&block(pages)));
-                    places.push((buffer_at + 16 + begins as u64, (content.len() - begins) as u64));
+                    // As in files of trace-cmd, the length does not count the number of blocks.
+                    places.push((buffer_at + 16 + begins as u64, (content.len() - begins - 4) as u64));
                 }
                 out.extend_from_slice(&section(3, 1, &content));
                 let mut data = data[..cpus + 4].to_vec();

@@ -114,8 +114,10 @@ fn line_with(line: &str, open: usize, position: usize) -> Option<EventLine<'_>> 
             (first, second.strip_suffix(':').and_then(time_of)?, after)
         }
     };
-    // The name ends with a colon; in perf's text the group precedes it.
+    // `trace-cmd report --ts-diff` prints the time since the previous event: `(+12)`.
     let rest = rest.trim_start();
+    let rest = rest.strip_prefix("(+").and_then(|rest| Some(rest.split_once(')')?.1)).unwrap_or(rest).trim_start();
+    // The name ends with a colon; in perf's text the group precedes it.
     let (name, fields) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let context = context_of(flags);
     let head = EventHead { at: time, cpu: cpu.parse().ok()?, pid, context, position, stamp: TimeStamp::Absolute };
@@ -306,6 +308,7 @@ mod tests {
             format!("   a b=c-17   [001] d..2.    12.000345: sched_switch: {fields}"),
             format!("   a b=c-17   (     9) [001] d..2    12.000345: sched_switch: {fields}"),
             format!("   a b=c-17   [001]    12.000345000: sched_switch:         {fields}"),
+            format!("   a b=c-17   [001]    12.000345: (+12)     sched_switch:         {fields}"),
             format!("a b=c    17 [001]    12.000345: sched:sched_switch: {fields}"),
             format!("a b=c    9/17 [001]    12.000345:      sched:sched_switch: {fields}"),
             "   x [2] y-17  [001]    12.000345: sched_switch:  a b=c:17 [120] S ==> swapper/1:0 [120]".to_owned(),

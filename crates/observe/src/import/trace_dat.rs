@@ -26,6 +26,8 @@ const OPTION_FTRACE: u16 = 17;
 const OPTION_EVENTS: u16 = 18;
 const COMPRESSED: u16 = 1;
 const PAGE_SIZES: std::ops::RangeInclusive<u32> = 4096..=1 << 20;
+/// Length of the number of blocks before the compressed events of a CPU, which trace-cmd leaves out of their length.
+const NR_BLOCKS_BYTES: u64 = 4;
 /// Maximum number of options; more indicate a damaged file.
 const MAX_OPTIONS: usize = 100_000;
 
@@ -187,6 +189,10 @@ fn read_cpu(
     if there == 0 {
         return Ok(());
     }
+    let there = match packing {
+        Some(_) => (file.len() as u64 - at).min(there + NR_BLOCKS_BYTES),
+        None => there,
+    };
     let bytes = slice(file, at, there, "a CPU's events")?;
     match packing {
         None => ring::read(recording, &head.formats, head.pages, cpu, bytes),

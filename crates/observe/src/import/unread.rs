@@ -115,7 +115,7 @@ fn json_error(text: &str) -> ImportError {
     if text.contains("\"traceEvents\"") || text.contains("\"ph\"") {
         let help = "record the scheduler's events with Perfetto, atrace, trace-cmd or perf; of a run, export trace-dat: \
                     `fairlab export RUN --format trace-dat`";
-        return is_a("a Chrome trace (JSON), which has slices instead of the scheduler's events", help);
+        return is_a("a Chrome trace (JSON) of slices, without the scheduler's events", help);
     }
     let help = "a workload (rt-app) is run, not imported: `fairlab run FILE`";
     is_a("JSON", &format!("{help}; {READ}"))
