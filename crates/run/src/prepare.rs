@@ -181,6 +181,7 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
     }
     let warmup = WarmupPlan::new(settings.warmup, Nanos::ZERO, &setup.workload);
     setup.duration = Nanos(duration.unwrap_or(setup.duration).0.saturating_add(warmup.latest().0));
+    setup.workload.warnings.extend(late_changes_warning(&setup));
     let subject = RunSubject {
         workload: spec.workload.name().to_owned(),
         kind: kind.to_owned(),
@@ -198,6 +199,17 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         missing,
     };
     Ok(PreparedRun { setup, about, bench: benchmark.map(|(observer, _)| observer), seed: settings.seed })
+}
+
+/// Returns a warning about changes after the end of the run.
+fn late_changes_warning(setup: &Setup) -> Option<String> {
+    let late = setup.workload.changes.iter().map(|(at, _)| *at).filter(|at| *at > setup.duration);
+    let (number, first) = (late.clone().count(), late.min()?);
+    let end = setup.duration;
+    Some(match number {
+        1 => format!("a change at {first} has no effect: the run ends at {end}"),
+        _ => format!("{number} changes have no effect, the first at {first}: the run ends at {end}"),
+    })
 }
 
 /// Replaces a warm-up that lasted until the run had settled by its length, for a repetition whose observers need the length
@@ -259,6 +271,13 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
     }
     let hardware = &mut setup.hardware;
     apply_governor(hardware, *governor)?;
+    let has_idle_states = hardware.idle_states.iter().any(|states| !states.is_empty());
+    let unused = |what: &str| format!("{what} has no effect: {} has no idle states", hardware.name);
+    let of_states = idle_states.filter(|_| !has_idle_states).map(|number| unused(&format!("--idle-states {number}")));
+    let latency = [setup.workload.cpu_dma_latency, *cpu_dma_latency].into_iter().flatten().min();
+    let of_latency = latency.filter(|_| !has_idle_states);
+    let of_latency = of_latency.map(|limit| unused(&format!("the request for a wake-up latency of at most {limit}")));
+    setup.workload.warnings.extend(of_states.into_iter().chain(of_latency));
     if let Some(number) = idle_states {
         let number = usize::try_from(*number).unwrap_or(usize::MAX);
         hardware.idle_states.iter_mut().for_each(|states| states.truncate(number));
@@ -268,8 +287,7 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
         setup.workload.enter_autogroup();
     }
     apply_background(setup, *background);
-    let requests = [setup.workload.cpu_dma_latency, *cpu_dma_latency];
-    setup.workload.cpu_dma_latency = requests.into_iter().flatten().min();
+    setup.workload.cpu_dma_latency = latency;
     if let Some(policy) = policy {
         let assumption = format!("the policy {} selects CPUs at wake-ups instead of the kernel's rules", policy.name);
         setup.workload.assumptions.push(assumption);

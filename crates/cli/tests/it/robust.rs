@@ -167,6 +167,26 @@ fn a_check_fails_if_tasks_wait_for_ever_while_others_run() {
 }
 
 #[test]
+fn a_run_warns_of_changes_and_limits_without_effect() {
+    let warns = |scenario: &str, words: &[&str]| {
+        let run = fairlab_with_input(&[&["run", "-"], words].concat(), scenario.as_bytes());
+        text(&run.stderr).replace("\n  ", " ")
+    };
+    let scenario = "cpus 2\nend 20ms\ntask a run 1s\nnice 30ms a 5\noffline 1s 1\n";
+    let warning = warns(scenario, &[]);
+    assert!(warning.contains("2 changes have no effect, the first at 30ms: the run ends at 20ms"), "{warning}");
+    let warning = warns(scenario, &["--for", "40ms"]);
+    assert!(warning.contains("a change at 1s has no effect: the run ends at 40ms"), "{warning}");
+    assert!(!warns(scenario, &["--for", "1s"]).contains("no effect"));
+    let plain = "cpus 2\nend 20ms\ntask a run 1s\n";
+    assert!(
+        warns(plain, &["--idle-states", "1"]).contains("--idle-states 1 has no effect: scenario has no idle states")
+    );
+    assert!(warns(plain, &["--cpu-dma-latency", "5us"]).contains("latency of at most 5us has no effect"));
+    assert!(!warns(plain, &[]).contains("no effect"));
+}
+
+#[test]
 fn a_run_says_when_all_tasks_wait_and_which_never_ran() {
     let run =
         fairlab_with_input(&["run", "-"], b"cpus 1\nend 20ms\ntask a run 1ms wait\ntask b start=30ms run 1ms wake a\n");

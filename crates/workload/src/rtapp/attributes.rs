@@ -45,8 +45,8 @@ pub(super) struct SchedData {
     period: Nanos,
     util_min: Option<u32>,
     util_max: Option<u32>,
-    /// First key that only deadline tasks have, if one is given.
-    deadline_key: Option<&'static str>,
+    /// First key that only deadline tasks have, if one is given, with its byte offset.
+    deadline_key: Option<(&'static str, usize)>,
 }
 
 impl SchedData {
@@ -85,7 +85,9 @@ impl SchedData {
             period,
             util_min: clamp(fields, "util_min")?,
             util_max: clamp(fields, "util_max")?,
-            deadline_key: ["dl-period", "dl-deadline"].into_iter().find(|key| fields.get(key).is_some()),
+            deadline_key: ["dl-period", "dl-deadline"]
+                .into_iter()
+                .find_map(|key| fields.get(key).map(|node| (key, node.at))),
         };
         let says_something = data.priority.is_some()
             || [data.runtime, data.deadline, data.period].iter().any(|time| time.0 > 0)
@@ -93,6 +95,31 @@ impl SchedData {
             || data.util_max.is_some();
         Ok(says_something.then_some(data))
     }
+}
+
+fn without_deadline_policy(key: &str) -> String {
+    format!("\"{key}\" has no effect without \"policy\": \"SCHED_DEADLINE\"")
+}
+
+/// Keys of deadline tasks in the old grammar, each with the key that replaces it.
+const OLD_DEADLINE_KEYS: [(&str, &str); 3] =
+    [("runtime", "dl-runtime"), ("period", "dl-period"), ("deadline", "dl-deadline")];
+
+/// Returns warnings about keys of the old grammar that a task has in vain.
+pub(super) fn unused_deadline_keys(fields: Fields<'_>, sched: &SchedData) -> Vec<String> {
+    let is_deadline = sched.policy == Some(PolicyKind::Deadline);
+    let has_phases = fields.get("phases").is_some();
+    let unused = OLD_DEADLINE_KEYS.into_iter().filter_map(|(key, current)| {
+        // Without phases, `runtime` is an event.
+        let node = fields.get(key).filter(|_| key != "runtime" || has_phases)?;
+        let what = match is_deadline {
+            true if fields.get(current).is_some() => format!("\"{key}\" has no effect beside \"{current}\""),
+            false => without_deadline_policy(key),
+            _ => return None,
+        };
+        Some(format!("{}: {what}", fields.source.location(node.at)))
+    });
+    unused.collect()
 }
 
 fn clamp(fields: Fields<'_>, key: &str) -> Result<Option<u32>, ParseError> {
@@ -308,9 +335,8 @@ impl RtAppThread {
             }
             PolicyKind::Deadline => {}
         }
-        if let Some(key) = data.deadline_key.filter(|_| policy != PolicyKind::Deadline) {
-            let what = format!("\"{key}\" has no effect without \"policy\": \"SCHED_DEADLINE\"");
-            self.warn(source, data.at, &what);
+        if let Some((key, at)) = data.deadline_key.filter(|_| policy != PolicyKind::Deadline) {
+            self.warn(source, at, &without_deadline_policy(key));
         }
     }
 

@@ -53,6 +53,7 @@ pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Re
     workload.tasks.append(&mut template_specs);
     warn(&mut reader, endless);
     warn_endless_waits(&mut reader, &drafts);
+    warn_unused_templates(&mut reader, &drafts);
     workload.groups = reader.groups.specs;
     workload.cpusets = reader.groups.cpusets;
     workload.objects = reader.shared.into_objects(reader.global.priority_inheritance);
@@ -108,6 +109,16 @@ fn warn(reader: &mut TaskReader<'_>, endless: bool) {
             .push(format!("{file}: some tasks repeat without end, and {said}; set the length of the run with --for"));
     }
     warn_suspend_names(reader);
+}
+
+/// Records warnings about tasks without instances that no task forks.
+fn warn_unused_templates(reader: &mut TaskReader<'_>, drafts: &[TaskDraft]) {
+    let events = || drafts.iter().flat_map(|draft| &draft.phases).flat_map(|phase| &phase.events);
+    let is_forked = |name: &str| events().any(|event| matches!(event, Event::Fork { task, .. } if task == name));
+    for draft in drafts.iter().filter(|draft| draft.instances == 0 && !is_forked(&draft.name)) {
+        let (place, name) = (reader.source.location(draft.at), &draft.name);
+        reader.warnings.push(format!("{place}: \"{name}\" has no instances and no task forks it, so it never runs"));
+    }
 }
 
 /// Records one warning about tasks that suspend under a name other than their key, where versions of rt-app

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The section `tasks`: tasks with their attributes and phases.
 
-use super::attributes::{PhaseAttributes, SchedData};
+use super::attributes::{PhaseAttributes, SchedData, unused_deadline_keys};
 use super::behaviour::LoopCount;
 use super::calibration::Calibration;
 use super::events::{Event, EventContext, EventInfo};
@@ -105,6 +105,7 @@ impl<'a> TaskReader<'a> {
         }
         let sched = SchedData::read(fields, Some(self.global.default_policy))?
             .expect("a task has a default policy and so a default priority");
+        self.warnings.extend(unused_deadline_keys(fields, &sched));
         let mut task = TaskDraft {
             name: entry.key.clone(),
             at: entry.key_at,

@@ -426,9 +426,32 @@ fn what_a_policy_cannot_have_is_an_error_or_a_warning() {
         (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-period" : 100, "util_min" : 3"#, "clamps"),
         (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-period" : 100, "cpus" : [1]"#, "Linux refuses"),
         (r#""nodes_membind" : [0]"#, "nodes_membind"),
+        (r#""period" : 5000"#, ": \"period\" has no effect without"),
+        (r#""deadline" : 5000"#, ": \"deadline\" has no effect without"),
+        (
+            r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-period" : 100, "period" : 90"#,
+            "\"period\" has no effect beside \"dl-period\"",
+        ),
+        (r#""runtime" : 5000, "phases" : { "p" : { "run" : 1 } }"#, "\"runtime\" has no effect without"),
     ] {
         assert!(has_warning(&task(&with(keys)), part), "{keys}");
     }
+}
+
+#[test]
+fn a_warning_about_a_deadline_key_is_at_the_key() {
+    let warnings = task("\"policy\" : \"SCHED_BATCH\",\n\"dl-period\" : 100000, \"run\" : 1").warnings;
+    assert!(warnings.iter().any(|warning| warning.contains(":2:15: \"dl-period\" has no effect")), "{warnings:?}");
+}
+
+#[test]
+fn a_task_that_is_neither_started_nor_forked_is_a_warning() {
+    let template = |more: &str| {
+        format!(r#"{{ "tasks" : {{ "a" : {{ "run" : 1{more} }}, "z" : {{ "instance" : 0, "run" : 1 }} }} }}"#)
+    };
+    let warnings = |more: &str| parse("t.json", &template(more), RtAppOptions::for_cpus(4)).expect("valid").warnings;
+    assert!(warnings("").iter().any(|warning| warning.contains("\"z\" has no instances and no task forks it")));
+    assert!(!warnings(r#", "fork" : "z""#).iter().any(|warning| warning.contains("no instances")));
 }
 
 #[test]
