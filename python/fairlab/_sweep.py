@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MAX_PENDING_RESULTS = 64
 #: Longest time between two writes, in seconds.
 FLUSH_INTERVAL_S = 1.0
+#: Conversions of stored settings, which are texts, by the type of a setting's values in the plan.
+_CONVERSIONS: Mapping[str, Callable[[str], Any]] = {"switch": lambda text: text == "true", "integer": int, "number": float}
 
 
 class PlanSpec(NamedTuple):
@@ -45,7 +47,7 @@ class Swept:
     """Result of a sweep."""
 
     table: Table = field(repr=False)
-    """Table with one row for each completed point: settings, seed, metrics, digest."""
+    """Table with one row for each completed point: settings with the types of the plan, seed, metrics, digest."""
     failures: list[str]
     """Failed points with their reasons."""
     missing: int
@@ -69,10 +71,13 @@ def plan_spec(plan: str | os.PathLike[str] | Mapping[str, Any]) -> PlanSpec:
     texts = MemoryFiles()
 
     def words(settings: Mapping[str, Any]) -> dict[str, Any]:
-        plain = (bool, int, str)
-        return {
-            key: value if isinstance(value, plain) else setting_word(key, value, texts) for key, value in settings.items()
-        }
+        def word(key: str, value: Any) -> Any:
+            # Scalars of numpy and the like become Python's.
+            item = getattr(value, "item", None)
+            plain = item() if callable(item) else value
+            return plain if isinstance(plain, (bool, int, float, str)) else setting_word(key, plain, texts)
+
+        return {key: word(key, value) for key, value in settings.items()}
 
     taken = dict(plan)
     settings = [taken.get("base", {}), taken.get("grid", {}), *taken.get("list", [])]
@@ -160,7 +165,7 @@ def sweep(
     Raises
     ------
     InputError
-        If the plan is wrong, or the store is not one.
+        If the plan is wrong, names a metric that its first point lacks, or the store is not one. No point has been run then.
     RunError
         If results cannot be written, or the cluster has dropped points. Results in the store are kept.
 
@@ -169,7 +174,7 @@ def sweep(
     >>> work = fairlab.Workload.of(fairlab.periodic("ui", period_ms=5, run_ms=1))
     >>> plan = {"workload": work, "for": "50ms", "metrics": ["switches"], "grid": {"SIS_UTIL": [True, False]}}
     >>> fairlab.sweep(plan).table.column("SIS_UTIL")
-    ['true', 'false']
+    [True, False]
     """
     spec = plan_spec(plan)
     sweep = spec.read()
@@ -189,8 +194,13 @@ def sweep(
             warn(sweep.warnings)
             results = opened.results()
             missing = len(opened.pending("1/1"))
+    conversions = {key: _CONVERSIONS.get(kind, str) for key, kind in sweep.setting_types().items()}
+
+    def typed(settings: Mapping[str, str]) -> dict[str, Any]:
+        return {key: conversions.get(key, str)(text) for key, text in settings.items()}
+
     rows = [
-        {**settings, "seed": seed, **dict(result[1]), "digest": result[0]} for settings, seed, result, _ in results if result
+        {**typed(settings), "seed": seed, **dict(result[1]), "digest": result[0]} for settings, seed, result, _ in results if result
     ]
     failures = [
         f"{' '.join(f'{key}={value}' for key, value in settings.items())} seed {seed}: {why}"

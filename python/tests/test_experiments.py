@@ -73,6 +73,42 @@ def test_a_plan_may_be_a_file(tmp_path: Path, work: fairlab.Workload) -> None:
         fairlab.sweep({"workload": work, "grid": {"SIS_UTL": [True]}})
 
 
+def test_a_wrong_metric_is_found_before_the_first_point_runs(work: fairlab.Workload, tmp_path: Path) -> None:
+    store = tmp_path / "plan.sweep"
+    for metric, meant in (("switchs", "switches"), ("uii: wake to run p99", "ui: wake to run p99")):
+        with pytest.raises(fairlab.InputError, match=f"did you mean `{meant}`"):
+            fairlab.sweep({**plan(work), "metrics": [metric]}, store=store)
+    assert not store.exists()
+
+
+def test_columns_of_settings_have_the_types_of_the_plan(work: fairlab.Workload, tmp_path: Path) -> None:
+    class Scalar:
+        """A scalar of a library such as numpy."""
+
+        def item(self) -> int:
+            return 500_000
+
+    settings: dict[str, list[Any]] = {
+        "SIS_UTIL": [True, False],
+        "migration_cost_ns": [0, Scalar()],
+        "kernel": ["6.1", "6.12"],
+        "fact.instructions_per_us": [1000, 2000.5],
+    }
+    points = {"workload": work, "for": "5ms", "metrics": ["switches"], "grid": settings, "base": {"machine": "xeon-1s-112"}}
+    swept = fairlab.sweep(points)
+    assert swept.failures == [] and len(swept.table) == 16
+    types = {name: {type(value) for value in swept.table.column(name)} for name in swept.table.column_names}
+    expected = {"SIS_UTIL": bool, "migration_cost_ns": int, "kernel": str, "fact.instructions_per_us": float}
+    assert {name: types[name] for name in settings} == {name: {kind} for name, kind in expected.items()}
+    assert (types["seed"], types["switches"], types["digest"]) == ({int}, {float}, {str})
+    work.write(tmp_path / "work.json")
+    (tmp_path / "plan.toml").write_text(
+        "workload = 'work.json'\nfor = '5ms'\nmetrics = ['switches']\n[sample]\ndraws = 2\nmigration_cost_ns = { from = 0, to = 9 }\n"
+    )
+    column = fairlab.sweep(tmp_path / "plan.toml").table.column("migration_cost_ns")
+    assert all(type(value) is int for value in column), column
+
+
 def test_a_point_that_cannot_be_run_is_refused_before_the_first_one_runs(work: fairlab.Workload) -> None:
     with pytest.raises(fairlab.InputError, match="nowhere"):
         fairlab.sweep({"workload": work, "for": "10ms", "list": [{"machine": "hikey"}, {"machine": "nowhere"}]})

@@ -63,6 +63,20 @@ impl Sweep {
         self.sweep.points().iter().map(point).collect()
     }
 
+    /// Returns the types of the settings that differ between points.
+    fn setting_types(&self) -> BTreeMap<&str, &'static str> {
+        let types = self.sweep.setting_types().into_iter().map(|(key, kind)| {
+            let name = match kind {
+                sweep::SettingType::Switch => "switch",
+                sweep::SettingType::Integer => "integer",
+                sweep::SettingType::Number => "number",
+                sweep::SettingType::Text => "text",
+            };
+            (key, name)
+        });
+        types.collect()
+    }
+
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.sweep.warnings()

@@ -4,11 +4,11 @@
 
 use super::{CallError, EmbeddedCall, MemoryTexts};
 use crate::cmd::sweep::points::PlanRunner;
-use crate::cmd::sweep::store_error;
+use crate::cmd::sweep::{SAMPLE_DURATION, store_error};
 use crate::values::error::CliError;
 pub use fairlab_study::sweep::PointResult;
 use fairlab_study::sweep::plan::SweepPlan;
-pub use fairlab_study::sweep::plan::SweepPoint;
+pub use fairlab_study::sweep::plan::{SettingType, SweepPoint};
 use fairlab_study::sweep::run::{Shard, identified, pending, run};
 use fairlab_study::sweep::store::{PointStore, StoredPoint, StoredResult};
 use std::collections::BTreeMap;
@@ -50,12 +50,21 @@ impl EmbeddedSweep {
         &self.points
     }
 
-    /// Checks that the first point can begin, which finds most errors of a plan.
+    /// Returns the types of the settings that differ between points.
+    pub fn setting_types(&self) -> BTreeMap<&str, SettingType> {
+        self.runs.setting_types()
+    }
+
+    /// Checks that the first point can begin and has the metrics of the plan, which finds most errors of a plan.
     ///
     /// # Errors
-    /// If the point cannot begin.
+    /// If the point cannot begin, or lacks a metric.
     pub fn check(&self) -> Result<(), CallError> {
-        self.points.first().map_or(Ok(()), |(_, first)| Ok(self.runs.check(first)?))
+        let Some((_, first)) = self.points.first() else { return Ok(()) };
+        let call = EmbeddedCall::new(&[], &MemoryTexts::default());
+        let of_plan = |error: String| CliError::Input(format!("{}: {error}", self.name));
+        let result = self.runs.check(first);
+        call.end(result.and_then(|()| self.runs.check_metrics(first, SAMPLE_DURATION).map_err(of_plan)))
     }
 
     /// Runs one point, which need not be one of the plan's.

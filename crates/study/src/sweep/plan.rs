@@ -60,6 +60,40 @@ pub enum SettingValue {
     Word(ParameterValue),
 }
 
+/// Type of a setting's values in a plan, and so of its column in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SettingType {
+    /// `true` or `false`.
+    Switch,
+    /// Integers.
+    Integer,
+    /// Numbers, at least one of which has a decimal point.
+    Number,
+    /// Texts, or values of several types.
+    Text,
+}
+
+impl SettingType {
+    const fn of(value: &SettingValue) -> Self {
+        match value {
+            SettingValue::Switch(_) => Self::Switch,
+            SettingValue::Word(ParameterValue::Number(_)) => Self::Integer,
+            SettingValue::Word(ParameterValue::Real(_)) => Self::Number,
+            SettingValue::Word(ParameterValue::Text(_)) => Self::Text,
+        }
+    }
+
+    /// Returns the type of a column with values of both types.
+    const fn with(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Switch, Self::Switch) => Self::Switch,
+            (Self::Integer, Self::Integer) => Self::Integer,
+            (Self::Integer | Self::Number, Self::Integer | Self::Number) => Self::Number,
+            _ => Self::Text,
+        }
+    }
+}
+
 /// Settings that are drawn at random, each from its own range.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct SampledSettings {
@@ -178,6 +212,19 @@ impl SweepPlan {
     fn keys_of_points(&self) -> impl Iterator<Item = &String> {
         let of_list = self.list.iter().flat_map(BTreeMap::keys);
         self.base.keys().chain(self.grid.keys()).chain(of_list)
+    }
+
+    /// Returns the types of the settings that differ between points.
+    pub fn setting_types(&self) -> BTreeMap<&str, SettingType> {
+        let of_grid = self.grid.iter().flat_map(|(key, values)| values.iter().map(move |value| (key, value)));
+        let of_list = self.list.iter().flatten();
+        let given = of_grid.chain(of_list).map(|(key, value)| (key, SettingType::of(value)));
+        let drawn = self.sample.iter().flat_map(|sample| sample.ranges.keys()).map(|key| (key, SettingType::Integer));
+        let mut types = BTreeMap::new();
+        for (key, kind) in given.chain(drawn) {
+            types.entry(key.as_str()).and_modify(|known: &mut SettingType| *known = known.with(kind)).or_insert(kind);
+        }
+        types
     }
 
     /// Returns the number of points, or `None` if it does not fit 64 bits.

@@ -20,8 +20,8 @@ use points::PlanRunner;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Simulated time of a point to estimate its cost.
-const SAMPLE_DURATION: Nanos = Nanos::from_millis(20);
+/// Simulated time of a point to estimate its cost, and to check its metrics.
+pub(crate) const SAMPLE_DURATION: Nanos = Nanos::from_millis(20);
 /// Largest number of failures that are printed.
 const MAX_FAILURES: usize = 5;
 

@@ -14,7 +14,7 @@ use fairlab_run::values::{CostSource, Starts, parse_time};
 use fairlab_run::warmup::Warmup;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::{self, RequestedMetric};
-use fairlab_study::sweep::plan::{SweepPlan, SweepPoint};
+use fairlab_study::sweep::plan::{SettingType, SweepPlan, SweepPoint};
 use fairlab_study::sweep::{PointResult, PointRunner};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -53,6 +53,11 @@ impl PlanRunner {
         let engines = engines_of(&plan);
         let (files, machines, warnings) = (Mutex::default(), Mutex::default(), Mutex::default());
         Ok(Self { plan, directory, duration, warmup, asked, engines, files, machines, warnings })
+    }
+
+    /// Returns the types of the settings that differ between points.
+    pub(crate) fn setting_types(&self) -> BTreeMap<&str, SettingType> {
+        self.plan.setting_types()
     }
 
     /// Returns the settings of a point, on top of those of the base.
