@@ -4,12 +4,14 @@
 //! Messages declare only the fields that the import uses, with the numbers of Perfetto's public protocol; all
 //! others are skipped.
 
+use super::bytes::CUT;
 use super::error::{ImportError, ReadResult};
 use super::event::{
     Context, InternedName, Recording, ThreadRef, TraceEvent, TraceEventKind, UNKNOWN_PID, state_from_bits,
 };
 use super::file_order::{Anchor, TimeStamp};
 use prost::Message;
+use std::io::Read as _;
 
 /// Tag byte of a packet in a trace: field 1, length-delimited.
 const PACKET: u8 = 0x0a;
@@ -216,35 +218,86 @@ pub(super) fn is_perfetto(file: &[u8]) -> bool {
 }
 
 pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
-    let mut recording = Recording { format: "Perfetto", ..Recording::default() };
-    let mut rest = file;
-    while !rest.is_empty() {
-        let at = file.len() - rest.len();
-        let cut =
-            |message: &str| ImportError::at(at, message, "copy the file again, and check that it is a Perfetto trace");
-        if rest[0] != PACKET {
-            return Err(cut("no packet begins here"));
-        }
-        rest = &rest[1..];
-        let length =
-            prost::encoding::decode_varint(&mut rest).map_err(|_| cut("the length of a packet is not terminated"))?;
-        let Some((packet, after)) = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length))
-        else {
-            recording.record_problem("a packet that the end of the file cuts", || format!("byte {at}"));
-            break;
-        };
-        rest = after;
-        match TracePacket::decode(packet) {
-            Ok(packet) => take(&mut recording, packet, at),
-            Err(_) => recording.record_problem("damaged packets", || format!("byte {at}")),
-        }
-    }
+    let mut reader = PacketReader { recording: Recording { format: "Perfetto", ..Recording::default() }, unpacked: 0 };
+    reader.read(file, None)?;
+    let recording = reader.recording;
     if recording.events.is_empty() {
-        let help =
-            "record with ftrace_events sched/sched_switch and sched/sched_waking in the configuration's linux.ftrace";
+        let help = match recording.problems.contains_key(CUT_PACKET) {
+            true => CUT,
+            false => {
+                "record with ftrace_events sched/sched_switch and sched/sched_waking in the configuration's linux.ftrace"
+            }
+        };
         return Err(super::no_events(&recording, help));
     }
     Ok(recording)
+}
+
+/// Problem of a file that ends inside a packet.
+const CUT_PACKET: &str = "a packet that the end of the file cuts";
+
+struct PacketReader {
+    recording: Recording,
+    /// Length in bytes of all packets that were decompressed.
+    unpacked: u64,
+}
+
+impl PacketReader {
+    /// Reads packets. `within` is the position of the packet that contains them compressed: their own positions do
+    /// not exist in the file.
+    fn read(&mut self, file: &[u8], within: Option<usize>) -> ReadResult<()> {
+        let mut rest = file;
+        while !rest.is_empty() {
+            let at = within.unwrap_or(file.len() - rest.len());
+            let cut = |message: &str| {
+                ImportError::at(at, message, "copy the file again, and check that it is a Perfetto trace")
+            };
+            if rest[0] != PACKET {
+                return Err(cut("no packet begins here"));
+            }
+            rest = &rest[1..];
+            let length = prost::encoding::decode_varint(&mut rest)
+                .map_err(|_| cut("the length of a packet is not terminated"))?;
+            let Some((packet, after)) = usize::try_from(length).ok().and_then(|length| rest.split_at_checked(length))
+            else {
+                self.recording.record_problem(CUT_PACKET, || format!("byte {at}"));
+                break;
+            };
+            rest = after;
+            match TracePacket::decode(packet) {
+                Ok(mut packet) => {
+                    let compressed = packet.compressed_packets.take();
+                    take(&mut self.recording, packet, at);
+                    match compressed {
+                        // perfetto compresses packets once.
+                        Some(_) if within.is_some() => {
+                            self.recording.record_problem("damaged packets", || format!("byte {at}"));
+                        }
+                        Some(compressed) => self.read_compressed(&compressed, at)?,
+                        None => {}
+                    }
+                }
+                Err(_) => self.recording.record_problem("damaged packets", || format!("byte {at}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the packets in a zlib stream (`compression_type` of a configuration).
+    fn read_compressed(&mut self, compressed: &[u8], at: usize) -> ReadResult<()> {
+        let most = super::MAX_TRACE_BYTES - self.unpacked;
+        let mut packets = Vec::new();
+        let result = flate2::read::ZlibDecoder::new(compressed).take(most + 1).read_to_end(&mut packets);
+        self.unpacked += packets.len() as u64;
+        if self.unpacked > super::MAX_TRACE_BYTES {
+            let message = format!("the decompressed packets are longer than {} MiB", super::MAX_TRACE_BYTES >> 20);
+            return Err(ImportError::at(at, message, "record for less time"));
+        }
+        if result.is_err() || self.read(&packets, Some(at)).is_err() {
+            self.recording.record_problem("damaged compressed packets", || format!("byte {at}"));
+        }
+        Ok(())
+    }
 }
 
 /// Clock of ftrace events and the default of packets: `BUILTIN_CLOCK_BOOTTIME`.
@@ -255,11 +308,6 @@ fn take(recording: &mut Recording, packet: TracePacket, at: usize) {
         && packet.timestamp_clock_id.is_none_or(|clock| clock == BOOTTIME)
     {
         recording.last_other = recording.last_other.max(timestamp);
-    }
-    if packet.compressed_packets.is_some() {
-        recording.record_problem("compressed packets, which are not read (record without `compression_type`)", || {
-            format!("byte {at}")
-        });
     }
     if let Some(bundle) = packet.ftrace_events {
         take_bundle(recording, bundle, at);

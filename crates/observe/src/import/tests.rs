@@ -248,6 +248,34 @@ fn pack_perf(file: &[u8], kind: u32) -> Vec<u8> {
 }
 
 #[test]
+fn compressed_packets_of_perfetto_are_read_like_plain_ones() {
+    use std::io::Write;
+    let all = traces(machine(&SCENARIO.replace("300ms", "12ms")));
+    let (name, bytes) = all.into_iter().find(|(_, bytes)| bytes[0] == 0x0a).expect("a format of exports");
+    // Field 50 of a packet, and its length, then the stream; all of this is field 1 of the trace.
+    let pack = |content: &[u8]| {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
+        let stream = encoder.write_all(content).and_then(|()| encoder.finish()).expect("memory does not fail");
+        let field = |tag: &[u8], content: &[u8]| {
+            let mut field = tag.to_vec();
+            prost::encoding::encode_varint(content.len() as u64, &mut field);
+            [&field, content].concat()
+        };
+        field(&[0x0a], &field(&[0x92, 0x03], &stream))
+    };
+    let (packed, plain) = (pack(&bytes), read(name, &bytes));
+    assert!(packed.len() < bytes.len());
+    assert_eq!(read(name, &packed).events, plain.events);
+    let mut damaged = [&packed[..], &bytes[..]].concat();
+    damaged[packed.len() / 2..packed.len()].fill(0xff);
+    assert_eq!(read(name, &damaged).problems["damaged compressed packets"].first, "byte 0");
+    let twice = super::read(name, &pack(&packed), LeapHandling::Reject).expect_err("no tool makes it").to_string();
+    assert!(twice.contains("damaged packets"), "{twice}");
+    let cut = super::read(name, &bytes[..40], LeapHandling::Reject).expect_err("cut").to_string();
+    assert!(cut.contains("cuts: 1 (first: byte") && cut.contains("copy it again"), "{cut}");
+}
+
+#[test]
 fn a_compressed_file_is_read_and_its_positions_are_those_of_the_content() {
     let zstd = |content: &[u8]| zstd::bulk::compress(content, 3).expect("memory does not fail");
     for (name, bytes) in traces(machine(&SCENARIO.replace("300ms", "12ms"))) {
