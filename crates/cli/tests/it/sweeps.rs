@@ -149,6 +149,11 @@ fn failures_are_reported_and_no_result_is_lost() {
     wrong(&["sweep", "export", "none.sweep"], "cannot be opened");
     fs::write(at.join("bad.toml"), PLAN.replace("WA_WEIGHT", "WA_WEIGT")).expect("there is room");
     wrong(&["sweep", "bad.toml"], "WA_WEIGHT");
+    // The names of all points are checked, not only those of the first.
+    let kernels = "kernel = ['6.12', '6.1']\nbase_slice_ns";
+    fs::write(at.join("bad.toml"), PLAN.replace("base_slice_ns", kernels)).expect("there is room");
+    wrong(&["sweep", "bad.toml"], "kernel=6.1: --set base_slice_ns=3000000: 6.1 has no such tunable");
+    assert!(!at.join("bad.sweep").exists(), "nothing was run");
     fs::write(at.join("bad.toml"), "bench = 'hackbench -g {groups}'\n").expect("there is room");
     wrong(&["sweep", "bad.toml"], "{groups}");
     let mut bytes = fs::read(at.join("plan.sweep")).expect("it is there");

@@ -2,7 +2,7 @@
 //! Tests of plans, stores and execution of sweeps, with points that need no simulation.
 
 use super::export::SweepTable;
-use super::plan::{SweepPlan, SweepPoint};
+use super::plan::{SettingType, SweepPlan, SweepPoint};
 use super::run::{Shard, identified, pending, run};
 use super::store::{PointStore, StoreError, StoredResult};
 use super::{PointResult, PointRunner};
@@ -86,6 +86,22 @@ fn a_plan_spans_its_grid_its_list_its_sample_and_its_seeds() {
     let alone = plan(&listed.replace("migration_cost_ns = { from = 1, to = 1000, log = true }\n", "")).points();
     let of = |points: &[SweepPoint]| points.iter().map(|point| number(point, "latency_ns")).collect::<Vec<_>>();
     assert_eq!(of(&alone), of(&points));
+}
+
+#[test]
+fn a_setting_has_the_type_that_all_its_values_have_in_common() {
+    let text = "bench = 'b {f} {i} {t}'\n[grid]\nSIS_UTIL = [true, false]\nf = [1, 2.5]\ni = [1, 2]\nkernel = ['6.1', '6.12']\n\
+                t = [1, 'all']\n[[list]]\ng = 0.5\n[sample]\ndraws = 2\ns = { from = 1, to = 5 }\n";
+    let expected = [
+        ("SIS_UTIL", SettingType::Switch),
+        ("f", SettingType::Number),
+        ("g", SettingType::Number),
+        ("i", SettingType::Integer),
+        ("kernel", SettingType::Text),
+        ("s", SettingType::Integer),
+        ("t", SettingType::Text),
+    ];
+    assert_eq!(plan(text).setting_types().into_iter().collect::<Vec<_>>(), expected);
 }
 
 #[test]

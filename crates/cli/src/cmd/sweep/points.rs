@@ -120,6 +120,10 @@ impl PlanRunner {
             })
         });
         let [machine, prices_of] = machines.map(Option::transpose);
+        if let Some(kernel) = settings.kernel {
+            let help = "set them for the kernels that have them: rows of `list` instead of a `grid`";
+            settings.check_names(kernel).map_err(|error| format!("kernel={}: {error}\nhelp: {help}", kernel.name))?;
+        }
         settings.share_costs_with(&self.engines);
         let mut inputs = vec![json!(hash), json!(machine?), json!(prices_of?), json!(self.settings(point))];
         if settings.costs != CallCosts::default() {
