@@ -60,7 +60,9 @@ pub enum Evidence {
         task: String,
         cpu: u32,
         idle_cpu: u32,
-        /// Lowest domain that contains both CPUs; absent for a trace, and if there is none.
+        /// Whether a domain contains both CPUs; absent if that is not known: for a trace, and if one has gone offline.
+        has_common_domain: Option<bool>,
+        /// Lowest such domain.
         common_domain: Option<String>,
         #[serde(flatten)]
         cause: IdleCause,
@@ -172,7 +174,7 @@ impl fmt::Display for Finding {
         let times = counted(self.count, "time", "times");
         let (total, worst) = (Nanos(self.total_ns), Nanos(self.worst_ns));
         match &self.evidence {
-            Evidence::IdleCpu { family, task, cpu, idle_cpu, common_domain, cause } => {
+            Evidence::IdleCpu { family, task, cpu, idle_cpu, has_common_domain, common_domain, cause } => {
                 write!(
                     f,
                     "{family} waited {times} ({total} in total) while a CPU that it may use idled; worst: {task} on CPU {cpu} for \
@@ -181,7 +183,8 @@ impl fmt::Display for Finding {
                 match (cause, common_domain) {
                     (IdleCause::OwnRunqueue | IdleCause::NotInTrace, _) => {}
                     (_, Some(name)) => write!(f, "; their common domain is {name}")?,
-                    (_, None) => f.write_str("; they have no common domain")?,
+                    (_, None) if *has_common_domain == Some(false) => f.write_str("; they have no common domain")?,
+                    (_, None) => {}
                 }
                 write_idle_cause(f, cause, *idle_cpu)?;
             }
@@ -364,8 +367,9 @@ mod tests {
     fn a_wait_while_a_cpu_idles_names_both_cpus_and_the_cause() {
         let (family, task) = names();
         let of = |cause, common_domain: Option<&str>| {
+            let has_common_domain = Some(common_domain.is_some());
             let (family, task, common_domain) = (family.clone(), task.clone(), common_domain.map(str::to_owned));
-            sentence(Evidence::IdleCpu { family, task, cpu: 1, idle_cpu: 2, common_domain, cause })
+            sentence(Evidence::IdleCpu { family, task, cpu: 1, idle_cpu: 2, has_common_domain, common_domain, cause })
         };
         let start = "f waited 2 times (3ms in total) while a CPU that it may use idled; worst: f0 on CPU 1 for 2ms while CPU 2 idled; ";
         let cases = [

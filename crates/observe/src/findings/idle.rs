@@ -8,11 +8,11 @@
 //! periods were shorter than the limit or were interrupted by work.
 
 use super::rule::{FindingWait, Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Evidence, Finding, FindingContext, IdleCause, Limits, Severity, moment};
+use super::{ByFamily, Evidence, Finding, FindingContext, FindingTasks, IdleCause, Limits, Severity, moment};
 use crate::episodes::WaitReason;
 use crate::explain::Question;
 use crate::slot_mut;
-use fairlab_machine::sim::START;
+use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::BalanceDecision;
@@ -28,6 +28,29 @@ struct WorstIdle {
     from: Nanos,
     /// Last pass of the idle CPU at each level during the overlap, the latest last.
     passes: Vec<BalanceDecision>,
+    /// Level and name of the lowest domain that contained both CPUs, as of the sample after the wait: hotplug may build the
+    /// domains again before the run ends.
+    common: Option<CommonDomain>,
+}
+
+/// Level and name of a domain.
+#[derive(Clone, Debug)]
+enum CommonDomain {
+    Is(u32, String),
+    None,
+    /// A CPU has gone offline since.
+    Unknown,
+}
+
+/// Returns the lowest domain of a CPU that contains another one.
+fn common_domain(machine: &Machine, idle: CpuId, cpu: CpuId) -> CommonDomain {
+    let sched = machine.sched();
+    if !sched.is_online(idle) || !sched.is_online(cpu) {
+        return CommonDomain::Unknown;
+    }
+    let domains = sched.domains();
+    let common = domains.chain(idle).map(|sd| &domains.domains[sd]).find(|sd| sd.span.contains(cpu));
+    common.map_or(CommonDomain::None, |sd| CommonDomain::Is(sd.level, sd.name.to_string()))
 }
 
 /// Idle periods of CPUs, and the waits that overlap with them.
@@ -91,19 +114,38 @@ impl Rule for IdleCpus {
         }
     }
 
+    fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks) {
+        for tally in self.found.values_mut() {
+            if let Some((_, worst)) = &mut tally.worst
+                && worst.common.is_none()
+            {
+                worst.common = Some(common_domain(machine, worst.idle, worst.wait.episode.cpu));
+            }
+        }
+    }
+
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+        if let Some(machine) = about.machine {
+            // Waits that ended after the last sample.
+            let no_tasks = FindingTasks::default();
+            self.sample(machine, &no_tasks);
+        }
         let length_ns = about.length_ns();
         let found = self.found.iter().filter_map(|(&family, tally)| {
             let (time, worst) = tally.worst.as_ref()?;
             let is_bad = tally.total.0 * 100 > length_ns || time.0 > 50_000_000;
             let cpu = worst.wait.episode.cpu;
-            let common = about.machine.and_then(|machine| {
-                let domains = machine.sched().domains();
-                let common = domains.chain(worst.idle).find(|&sd| domains.domains[sd].span.contains(cpu));
-                common.map(|sd| &domains.domains[sd])
-            });
+            let (level, common) = match worst.common.clone() {
+                Some(CommonDomain::Is(level, name)) => (Some(level), Some(name)),
+                Some(CommonDomain::None | CommonDomain::Unknown) | None => (None, None),
+            };
+            let has_common_domain = match worst.common {
+                Some(CommonDomain::Is(..)) => Some(true),
+                Some(CommonDomain::None) => Some(false),
+                Some(CommonDomain::Unknown) | None => None,
+            };
             let there = self.pass_reasons.get(&family).into_iter().flatten();
-            let there = there.filter(|((level, _), _)| common.is_some_and(|sd| *level == sd.level));
+            let there = there.filter(|((other, _), _)| Some(*other) == level);
             let cause = match (there.max_by_key(|(_, nr)| **nr), worst.passes.last()) {
                 _ if worst.idle == cpu => IdleCause::OwnRunqueue,
                 _ if about.machine.is_none() => IdleCause::NotInTrace,
@@ -117,7 +159,8 @@ impl Rule for IdleCpus {
                 task: name,
                 cpu: cpu.0,
                 idle_cpu: worst.idle.0,
-                common_domain: common.map(|sd| sd.name.to_string()),
+                has_common_domain,
+                common_domain: common,
                 cause,
             };
             Some(Finding {
@@ -163,7 +206,7 @@ impl IdleCpus {
             let passes: Vec<BalanceDecision> = passes.into_iter().map(|(_, decision)| decision).collect();
             let said = self.pass_reasons.entry(wait.family).or_default();
             passes.iter().for_each(|pass| *said.entry((pass.level, meaning(pass))).or_default() += 1);
-            let worst = WorstIdle { wait: *wait, idle, from, passes };
+            let worst = WorstIdle { wait: *wait, idle, from, passes, common: None };
             self.found.entry(wait.family).or_default().add(until, time, worst);
         }
     }
