@@ -115,34 +115,23 @@ impl Rule for IdleCpus {
     }
 
     fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks) {
-        for tally in self.found.values_mut() {
-            if let Some((_, worst)) = &mut tally.worst
-                && worst.common.is_none()
-            {
-                worst.common = Some(common_domain(machine, worst.idle, worst.wait.episode.cpu));
-            }
-        }
+        self.find_common_domains(machine);
     }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         if let Some(machine) = about.machine {
             // Waits that ended after the last sample.
-            let no_tasks = FindingTasks::default();
-            self.sample(machine, &no_tasks);
+            self.find_common_domains(machine);
         }
         let length_ns = about.length_ns();
         let found = self.found.iter().filter_map(|(&family, tally)| {
             let (time, worst) = tally.worst.as_ref()?;
             let is_bad = tally.total.0 * 100 > length_ns || time.0 > 50_000_000;
             let cpu = worst.wait.episode.cpu;
-            let (level, common) = match worst.common.clone() {
-                Some(CommonDomain::Is(level, name)) => (Some(level), Some(name)),
-                Some(CommonDomain::None | CommonDomain::Unknown) | None => (None, None),
-            };
-            let has_common_domain = match worst.common {
-                Some(CommonDomain::Is(..)) => Some(true),
-                Some(CommonDomain::None) => Some(false),
-                Some(CommonDomain::Unknown) | None => None,
+            let (has_common_domain, level, name) = match &worst.common {
+                Some(CommonDomain::Is(level, name)) => (Some(true), Some(*level), Some(name.clone())),
+                Some(CommonDomain::None) => (Some(false), None, None),
+                Some(CommonDomain::Unknown) | None => (None, None, None),
             };
             let there = self.pass_reasons.get(&family).into_iter().flatten();
             let there = there.filter(|((other, _), _)| Some(*other) == level);
@@ -153,14 +142,13 @@ impl Rule for IdleCpus {
                 (None, Some(pass)) => IdleCause::LastPass { meaning: meaning(pass) },
                 (None, None) => IdleCause::NoPass,
             };
-            let name = (about.name)(worst.wait.task);
             let evidence = Evidence::IdleCpu {
                 family: about.families[family].clone(),
-                task: name,
+                task: (about.name)(worst.wait.task),
                 cpu: cpu.0,
                 idle_cpu: worst.idle.0,
                 has_common_domain,
-                common_domain: common,
+                common_domain: name,
                 cause,
             };
             Some(Finding {
@@ -178,6 +166,17 @@ impl Rule for IdleCpus {
 }
 
 impl IdleCpus {
+    /// Records the common domains of worst waits that have none yet.
+    fn find_common_domains(&mut self, machine: &Machine) {
+        for tally in self.found.values_mut() {
+            if let Some((_, worst)) = &mut tally.worst
+                && worst.common.is_none()
+            {
+                worst.common = Some(common_domain(machine, worst.idle, worst.wait.episode.cpu));
+            }
+        }
+    }
+
     fn on_long_wait(&mut self, wait: &FindingWait, allowed: &CpuMask) {
         let (since, until) = (wait.episode.since, wait.episode.until);
         let overlap = |idle: CpuId| {

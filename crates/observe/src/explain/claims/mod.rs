@@ -28,7 +28,7 @@ pub use task::{
     ThrottlingClaim, UnplacedClaim, VruntimeGap, WaitClaim, WaitStart,
 };
 
-use fairlab_machine::description;
+use fairlab_machine::description::format_cpu_list as cpu_list;
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 use std::fmt;
@@ -165,11 +165,6 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.name, self.clause())
     }
-}
-
-/// Formats a CPU list as the kernel does: `0-3,8`.
-fn cpu_list(cpus: &[u32]) -> String {
-    description::format_cpu_list(cpus)
 }
 
 /// Formats a time in ns.
