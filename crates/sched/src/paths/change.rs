@@ -432,13 +432,16 @@ impl Sched {
     /// switches it off. Kernels before 6.12 ignore it.
     ///
     /// # Errors
-    /// `-EINVAL` if the kernel does not accept the values, `-EBUSY` if less bandwidth is free.
+    /// `-EINVAL` if the kernel does not accept the values, `-EBUSY` if the CPU is offline or less bandwidth is free.
     pub fn set_fair_server(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, runtime: Nanos, period: Nanos) -> Result<(), i32> {
         if !self.series().is_eevdf() {
             return Ok(());
         }
         if runtime > period || !SERVER_PERIOD_NS.contains(&period.0) {
             return Err(EINVAL);
+        }
+        if !self.hotplug.online.contains(cpu) {
+            return Err(EBUSY);
         }
         let _rq = self.rq_lock_clocked(ctx, cpu);
         self.dl_server_stop(ctx, cpu);

@@ -36,7 +36,7 @@ impl Sched {
                     self.rqs[cpu.index()].hrtick_csd_pending = false;
                     self.hrtick_restart(ctx, cpu);
                 }
-                CallFunction::RtPush => self.rto_push_irq_work(ctx),
+                CallFunction::RtPush { root_domain } => self.rto_push_irq_work(ctx, root_domain),
                 CallFunction::Unthrottle => self.unthrottle_queued(ctx),
                 CallFunction::Timers => self.retrigger_next_event(ctx),
             }

@@ -6,21 +6,31 @@
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::calls::CallFunction;
+use crate::types::ids::CpuId;
 
 impl Sched {
     /// Requests a push from the first overloaded CPU, unless a round of requests is in progress; that round
     /// then continues.
     pub(crate) fn send_push_ipi(&mut self, ctx: &mut Ctx<'_>) {
         if let Some(cpu) = self.rt_root.overload.begin_round(ctx.cpu) {
-            self.queue_call(ctx, cpu, CallFunction::RtPush);
+            self.send_rto_request(ctx, cpu);
         }
     }
 
-    /// Pushes the waiting tasks of the executing CPU and requests a push from the next CPU.
-    pub(crate) fn rto_push_irq_work(&mut self, ctx: &mut Ctx<'_>) {
+    /// Pushes the waiting tasks of the executing CPU and requests a push from the next CPU. A request from before the
+    /// sched domains were rebuilt has no next CPU: all CPUs have left its root domain.
+    pub(crate) fn rto_push_irq_work(&mut self, ctx: &mut Ctx<'_>, root_domain: u32) {
         self.push_if_waiting(ctx);
-        if let Some(cpu) = self.rt_root.overload.next(ctx.cpu) {
-            self.queue_call(ctx, cpu, CallFunction::RtPush);
+        if root_domain != self.rt_root.overload.root_domain() {
+            return;
         }
+        if let Some(cpu) = self.rt_root.overload.next(ctx.cpu) {
+            self.send_rto_request(ctx, cpu);
+        }
+    }
+
+    fn send_rto_request(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+        let root_domain = self.rt_root.overload.root_domain();
+        self.queue_call(ctx, cpu, CallFunction::RtPush { root_domain });
     }
 }

@@ -20,7 +20,10 @@ pub enum CallFunction {
     /// Arm the slice timer: `__hrtick_start()`.
     HrtickStart,
     /// Push waiting real-time tasks: `rto_push_irq_work_func()`.
-    RtPush,
+    RtPush {
+        /// Root domain to which the round of requests belongs.
+        root_domain: u32,
+    },
     /// End the throttling of cfs_rqs that have received runtime: `__cfsb_csd_unthrottle()` (6.12).
     Unthrottle,
     /// Find the first timer and program the hardware timer for it: `retrigger_next_event()`.

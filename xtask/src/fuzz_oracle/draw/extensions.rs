@@ -84,7 +84,8 @@ impl ScenarioGenerator {
         if self.cpusets > 0 && self.stream.draw_one_in(2) {
             options.push_str(&format!(" cpuset=s{}", self.stream.draw_below(self.cpusets)));
         }
-        if !self.has_hotplug && self.stream.draw_one_in(4) {
+        // What tasks reclaim beside fair servers, and after hotplug, is in the list of differences.
+        if !self.has_hotplug && !self.series.is_eevdf() && self.stream.draw_one_in(4) {
             options.push_str(" reclaim");
         }
         options

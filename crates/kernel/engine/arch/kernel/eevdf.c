@@ -44,19 +44,44 @@ int fl_set_fair_server(int cpu, int other, unsigned long long runtime, unsigned 
 
 	if (runtime > period || period < MIN_PERIOD || period > MAX_PERIOD)
 		return -EINVAL;
+	if (!cpu_online(other))
+		return -EBUSY;
 	fl_execute_on(cpu);
 	rq_lock_irqsave(rq, &flags);
 	update_rq_clock(rq);
-	dl_server_stop(&rq->fair_server);
+	if (rq->fair_server.dl_server)
+		dl_server_stop(&rq->fair_server);
 	refused = dl_server_apply_params(&rq->fair_server, runtime, period, 0);
 	if (H_NR_RUNNING(&rq->cfs))
 		dl_server_start(&rq->fair_server);
 	rq_unlock_irqrestore(rq, &flags);
 	return refused;
 }
+
+/*
+ * Takes the runtime of a server that has not started yet, and returns it. A kernel's CPUs have all had fair tasks
+ * before they can go offline, and the tree's hotplug stops each server that has a runtime.
+ */
+u64 fl_hide_new_server(struct rq *rq)
+{
+	u64 runtime = rq->fair_server.dl_runtime;
+
+	if (rq->fair_server.dl_server)
+		return 0;
+	rq->fair_server.dl_runtime = 0;
+	return runtime;
+}
+
+void fl_show_new_server(struct rq *rq, u64 runtime)
+{
+	if (!rq->fair_server.dl_server)
+		rq->fair_server.dl_runtime = runtime;
+}
 #else
 int fl_has_fair_servers(void) { return 0; }
 int fl_set_fair_server(int cpu, int other, unsigned long long runtime, unsigned long long period) { return -EOPNOTSUPP; }
+u64 fl_hide_new_server(struct rq *rq) { return 0; }
+void fl_show_new_server(struct rq *rq, u64 runtime) { }
 #endif
 
 #if defined(FL_CUSTOM_SLICE) && defined(FL_ZERO_VRUNTIME) && defined(FL_AVG_LOAD)

@@ -9,10 +9,14 @@ static struct cpu_stop_work of_hotplug[NR_CPUS];
 
 static void go_offline(int cpu)
 {
+	u64 runtime;
+
 	fl_state.irqs_off = 1;
 	fl_set_online(cpu, false);
 	fl_restart_governor(cpu);
+	runtime = fl_hide_new_server(cpu_rq(cpu));
 	sched_cpu_dying(cpu);
+	fl_show_new_server(cpu_rq(cpu), runtime);
 	fl_end_timers_of(cpu);
 	fl_state.irqs_off = 0;
 }

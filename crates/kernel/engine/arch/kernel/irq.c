@@ -55,14 +55,22 @@ static void irq_ends(void)
 		fl_softirqs();
 }
 
+/* The CPU that has not yet been interrupted for the timers of a CPU, plus 1. */
+static int heir_of[NR_CPUS];
+
 void fl_interrupt(int cpu, int irq)
 {
+	int other;
+
 	irq_begins(cpu);
 	switch (irq) {
 	case FL_IRQ_RESCHEDULE:
 		scheduler_ipi();
 		break;
 	case FL_IRQ_CALL:
+		for (other = 0; other < fl_nr_cpus; other++)
+			if (heir_of[other] == cpu + 1)
+				heir_of[other] = 0;
 		generic_smp_call_function_single_interrupt();
 		break;
 	case FL_IRQ_TIMER:
@@ -133,9 +141,28 @@ void fl_start_timers(void)
 	fl_execute_on(0);
 }
 
+/*
+ * The CPU that receives the timers is interrupted once. If the same CPU comes back and goes offline again at one
+ * instant, that interrupt is still to come: a kernel would have had it when stop_machine() ended.
+ */
+static void await_heir(int cpu)
+{
+	int heir = heir_of[cpu] - 1;
+
+	if (heir >= 0) {
+		fl_execute_on(heir);
+		fl_state.irqs_off = 1;
+		generic_smp_call_function_single_interrupt();
+		fl_execute_on(cpu);
+		fl_state.irqs_off = 1;
+	}
+	heir_of[cpu] = cpumask_first(cpu_active_mask) + 1;
+}
+
 /* Timers of a CPU that goes offline move to another one. */
 void fl_end_timers_of(int cpu)
 {
+	await_heir(cpu);
 #ifdef FL_HRTIMERS_CPU_DYING
 	hrtimers_cpu_dying(cpu);
 #else

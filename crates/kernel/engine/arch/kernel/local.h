@@ -57,6 +57,8 @@ void fl_die(int cpu);
 void fl_limit_to_cpuset(struct task_struct *p, struct cpumask *wanted);
 
 /* eevdf.c */
+u64 fl_hide_new_server(struct rq *rq);
+void fl_show_new_server(struct rq *rq, u64 runtime);
 void fl_tell_lags(struct task_struct *p, enum fl_moment moment);
 
 /* groups.c */

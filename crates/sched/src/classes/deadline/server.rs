@@ -66,10 +66,12 @@ impl State {
         result
     }
 
-    /// Stops the fair server of a CPU. Its bandwidth stays in use until its zero-lag time.
+    /// Stops the fair server of a CPU. Its bandwidth stays in use until its zero-lag time. A server that has never
+    /// started has nothing to stop; a kernel's CPUs have all had fair tasks, so their servers have started.
     pub(crate) fn dl_server_stop(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let server = self.fair_server(cpu);
-        if self.tasks[server.index()].dl.dl_runtime == 0 {
+        let dl = &self.tasks[server.index()].dl;
+        if dl.dl_runtime == 0 || !dl.server.is_server {
             return;
         }
         self.unqueue_dl(cpu, server);
@@ -163,6 +165,7 @@ impl State {
             self.sub_admitted(old_bw);
         }
         self.add_admitted(new_bw);
+        self.dl_root.server_bw = self.dl_root.server_bw.wrapping_sub(old_bw).wrapping_add(new_bw);
         if is_first {
             self.rqs[cpu.index()].dl.this_bw += new_bw;
         } else {
@@ -172,6 +175,22 @@ impl State {
         dl.set_parameters(runtime_ns, period_ns, period_ns);
         (dl.runtime, dl.deadline) = (0, 0);
         Ok(())
+    }
+
+    /// Counts the bandwidth of fair servers in a new root domain: of servers that have started, on active CPUs
+    /// (`__dl_server_attach_root()`).
+    pub(crate) fn attach_servers(&mut self) {
+        let State { tasks, rqs, hotplug, dl_root, .. } = self;
+        let (mut counted, mut all) = (0, 0);
+        for cpu in 0..rqs.len() {
+            let dl = &tasks[cpu].dl;
+            let is_counted = dl.server.is_server && hotplug.active.contains(CpuId::from_index(cpu));
+            counted += if is_counted { dl.dl_bw } else { 0 };
+            all += dl.dl_bw;
+        }
+        dl_root.total_bw = dl_root.total_bw.wrapping_sub(dl_root.server_bw).wrapping_add(counted);
+        dl_root.server_bw = counted;
+        dl_root.forgotten_bw = all - counted;
     }
 
     /// Reschedules a CPU for its fair server, unless a deadline task with an earlier deadline runs.

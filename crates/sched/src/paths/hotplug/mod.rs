@@ -117,13 +117,14 @@ impl Sched {
         }
         let nr_running = self.rqs[cpu.index()].nr_running;
         assert!(nr_running == 0, "{cpu:?} goes offline with {nr_running} tasks");
+        self.hotplug.online.clear(cpu);
+        self.leave_perf_domain(cpu);
+        // Cpufreq's step of hotplug comes before, so what follows changes no frequency.
+        self.restart_governor(cpu);
         if self.series().is_eevdf() {
             self.dl_server_stop(ctx, cpu);
         }
         self.hrtick_clear(ctx, cpu);
-        self.hotplug.online.clear(cpu);
-        self.leave_perf_domain(cpu);
-        self.restart_governor(cpu);
         self.update_max_interval();
         let heir = self.hotplug.active.first().expect("the last CPU does not go offline");
         self.migrate_timers(ctx, heir);

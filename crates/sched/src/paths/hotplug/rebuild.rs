@@ -90,6 +90,7 @@ impl Sched {
         self.rt_root.clear_cpus();
         self.dl_root.clear_cpus();
         self.attach_default_root();
+        self.attach_servers();
         self.spread_admitted();
         for cpu in self.cpu_ids() {
             if self.hotplug.active.contains(cpu) {

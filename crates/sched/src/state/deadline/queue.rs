@@ -98,6 +98,8 @@ impl DlRq {
 pub struct DlRoot {
     /// Admitted bandwidth of all tasks, in units of 2^-20 (`dl_bw.total_bw`).
     pub total_bw: u64,
+    /// Part of `total_bw` that is the bandwidth of fair servers.
+    pub(crate) server_bw: u64,
     /// Bandwidth in use that `total_bw` lacks.
     pub(crate) forgotten_bw: u64,
     /// Share of the admitted bandwidth of each CPU, in units of 2^-20.
@@ -125,12 +127,14 @@ impl DlRoot {
 
     /// Sets the admitted bandwidth to zero, although what was admitted stays in use.
     pub(crate) fn forget_admitted(&mut self) {
+        self.server_bw = 0;
         self.forgotten_bw = self.forgotten_bw.wrapping_add(core::mem::take(&mut self.total_bw));
     }
 
     pub(crate) fn new(nr_cpus: usize) -> Self {
         Self {
             total_bw: 0,
+            server_bw: 0,
             forgotten_bw: 0,
             admitted_per_cpu: 0,
             overloaded_cpus: CpuMask::new(nr_cpus),

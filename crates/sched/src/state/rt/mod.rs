@@ -115,7 +115,7 @@ impl RtRoot {
     /// Marks all CPUs as offline.
     pub(crate) fn clear_cpus(&mut self) {
         self.cpupri.clear();
-        self.overload = RtOverload::new(self.lowest.nr_cpus());
+        self.overload.start_again();
     }
 
     pub(crate) fn new(nr_cpus: usize) -> Self {

@@ -19,11 +19,23 @@ pub(crate) struct RtOverload {
     nr_wanted: u32,
     /// Value of `nr_wanted` that the present round serves: `rto_loop`.
     nr_served: u32,
+    /// Number of root domains before this one.
+    root_domain: u32,
 }
 
 impl RtOverload {
     pub(crate) fn new(nr_cpus: usize) -> Self {
-        Self { cpus: CpuMask::new(nr_cpus), count: 0, asked: None, nr_wanted: 0, nr_served: 0 }
+        Self { cpus: CpuMask::new(nr_cpus), count: 0, asked: None, nr_wanted: 0, nr_served: 0, root_domain: 0 }
+    }
+
+    /// Begins a new root domain, without CPUs. Rounds of the old one end with their next request.
+    pub(crate) fn start_again(&mut self) {
+        *self = Self { root_domain: self.root_domain.wrapping_add(1), ..Self::new(self.cpus.nr_cpus()) };
+    }
+
+    /// Root domain to which requests belong.
+    pub(crate) fn root_domain(&self) -> u32 {
+        self.root_domain
     }
 
     pub(crate) fn set(&mut self, cpu: CpuId, overloaded: bool) {

@@ -159,7 +159,7 @@ tunables! {
         }
         cfs_bandwidth_slice_us: u64 {
             "Slice of quota that a CPU takes from its group's pool.",
-            unit: "us", range: NS, default: Fixed(5_000), statement: Some(Tune),
+            unit: "us", range: 1..=i32::MAX as i64, default: Fixed(5_000), statement: Some(Tune),
             test_values: [5_000, 500], demo: Digest("bandwidth.scn", "when which CPU is throttled"),
             former_values: &[],
         }
