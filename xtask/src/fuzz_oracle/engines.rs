@@ -38,12 +38,7 @@ pub(super) fn compare(root: &Path, args: &FuzzOracleArgs, series: KernelSeries) 
     };
     let folder = programs::target(root).join("fuzz-oracle").join(&args.version);
     fs::create_dir_all(&folder)?;
-    let Some(engine) = build_engine(&program, args)? else { return Ok(()) };
-    let pair = TracePair {
-        program: &program,
-        tested: TraceSource::BuiltIn(oracle::kernel_arguments(&args.version)),
-        reference: TraceSource::Engine(engine),
-    };
+    let Some(pairs) = Pairs::build(&program, args, series)? else { return Ok(()) };
     let next = AtomicU64::new(args.first);
     let (results, failure) = (Mutex::new(Vec::new()), Mutex::new(None));
     std::thread::scope(|scope| {
@@ -54,7 +49,7 @@ pub(super) fn compare(root: &Path, args: &FuzzOracleArgs, series: KernelSeries) 
                     if seed >= args.first + args.scenarios || failure.lock().expect("no thread panics").is_some() {
                         return;
                     }
-                    match compare_seed(&pair, &folder, seed, series) {
+                    match compare_seed(&pairs, &folder, seed, series) {
                         Ok(result) => results.lock().expect("no thread panics").push(result),
                         Err(error) => *failure.lock().expect("no thread panics") = Some(error),
                     }
@@ -67,29 +62,64 @@ pub(super) fn compare(root: &Path, args: &FuzzOracleArgs, series: KernelSeries) 
     }
     let mut results = results.into_inner().expect("no thread panics");
     results.sort_by_key(|result| result.seed);
-    report(&pair, &folder, series, args.first, results)
+    report(&pairs, &folder, series, args.first, results)
 }
 
-/// Builds the engine and returns its name. If there is no tree, reports SKIPPED in CI and fails elsewhere.
-fn build_engine(program: &Path, args: &FuzzOracleArgs) -> Result<Option<String>> {
-    let name = &args.version;
-    let source = args.source.clone().unwrap_or_else(|| format!("debian:{name}"));
+/// The built-in scheduler beside two engines.
+///
+/// The built-in scheduler tracks thermal pressure in runs with thermal limits. Scenarios without such limits have an engine
+/// that is built without it.
+struct Pairs<'a> {
+    with_pressure: TracePair<'a>,
+    without_pressure: TracePair<'a>,
+}
+
+impl<'a> Pairs<'a> {
+    /// Builds the engines. If there is no tree, reports SKIPPED in CI and fails elsewhere.
+    fn build(program: &'a Path, args: &FuzzOracleArgs, series: KernelSeries) -> Result<Option<Self>> {
+        let option = if series.is_eevdf() { "CONFIG_SCHED_HW_PRESSURE=n" } else { "CONFIG_SCHED_THERMAL_PRESSURE=n" };
+        let pair = |name: &str, options: &[&str]| -> Result<Option<TracePair<'a>>> {
+            let engine = build_engine(program, args, name, options)?;
+            Ok(engine.map(|engine| TracePair {
+                program,
+                tested: TraceSource::BuiltIn(oracle::kernel_arguments(&args.version)),
+                reference: TraceSource::Engine(engine),
+            }))
+        };
+        let with_pressure = pair(&args.version, &[])?;
+        let without_pressure = pair(&format!("{}-no-pressure", args.version), &["--config", option])?;
+        Ok(with_pressure
+            .zip(without_pressure)
+            .map(|(with_pressure, without_pressure)| Self { with_pressure, without_pressure }))
+    }
+
+    fn of(&self, scenario: &str) -> &TracePair<'a> {
+        let is_limit = |line: &str| line.starts_with("thermal ");
+        if scenario.lines().any(is_limit) { &self.with_pressure } else { &self.without_pressure }
+    }
+}
+
+/// Builds an engine and returns its name; `None` without a tree.
+fn build_engine(program: &Path, args: &FuzzOracleArgs, name: &str, options: &[&str]) -> Result<Option<String>> {
+    let source = args.source.clone().unwrap_or_else(|| format!("debian:{}", args.version));
     let output = Command::new(program)
         .args(["kernel", "add", name, "--source", &source])
+        .args(options)
         .output()
         .context("fairlab kernel add")?;
     if output.status.success() {
         return Ok(Some(format!("kernel:{name}")));
     }
     let message = format!("no engine of {source}: {}", String::from_utf8_lossy(&output.stderr).trim_end());
-    skip_or_fail(args.ci, &format!("linux-source-{name}"), &message)?;
+    skip_or_fail(args.ci, &format!("linux-source-{}", args.version), &message)?;
     Ok(None)
 }
 
-fn compare_seed(pair: &TracePair<'_>, folder: &Path, seed: u64, series: KernelSeries) -> Result<SeedResult> {
+fn compare_seed(pairs: &Pairs<'_>, folder: &Path, seed: u64, series: KernelSeries) -> Result<SeedResult> {
     let path = folder.join(format!("{seed}.scn"));
-    fs::write(&path, draw::scenario_with_extensions(seed, series))?;
-    let outcome = pair.compare_traces(&path)?;
+    let scenario = draw::scenario_with_extensions(seed, series);
+    fs::write(&path, &scenario)?;
+    let outcome = pairs.of(&scenario).compare_traces(&path)?;
     if how_they_differ(&path, &outcome)?.is_none() {
         fs::remove_file(&path)?;
     }
@@ -114,13 +144,7 @@ fn how_they_differ(path: &Path, outcome: &CaseOutcome) -> Result<Option<String>>
 }
 
 /// Prints the counts and the shrunk scenarios of the differences. Fails if there is one.
-fn report(
-    pair: &TracePair<'_>,
-    folder: &Path,
-    series: KernelSeries,
-    first: u64,
-    results: Vec<SeedResult>,
-) -> Result<()> {
+fn report(pairs: &Pairs<'_>, folder: &Path, series: KernelSeries, first: u64, results: Vec<SeedResult>) -> Result<()> {
     let (mut nr_identical, mut nr_lines, mut rejected, mut different) = (0, 0, BTreeMap::new(), Vec::new());
     for SeedResult { seed, outcome } in results {
         match outcome {
@@ -138,18 +162,22 @@ fn report(
         println!("rejected {number} by {why}");
     }
     for &seed in different.iter().take(MAX_SHRUNK) {
-        let Difference { seed, text, how } = shrink_seed(pair, folder, seed, series)?;
+        let Difference { seed, text, how } = shrink_seed(pairs, folder, seed, series)?;
         println!("\nseed {seed}, {how}\n{text}");
     }
     if different.is_empty() { Ok(()) } else { bail!("not identical: seeds {different:?}") }
 }
 
 /// Shrinks the scenario of a seed while both sides still differ.
-fn shrink_seed(pair: &TracePair<'_>, folder: &Path, seed: u64, series: KernelSeries) -> Result<Difference> {
+fn shrink_seed(pairs: &Pairs<'_>, folder: &Path, seed: u64, series: KernelSeries) -> Result<Difference> {
     let path: PathBuf = folder.join(format!("{seed}-small.scn"));
     let differs = |text: &str| -> Result<Option<String>> {
+        // Without an end, the scenario would be longer than the one that was drawn.
+        if !text.lines().any(|line| line.starts_with("end ")) {
+            return Ok(None);
+        }
         fs::write(&path, text)?;
-        let outcome = pair.compare_traces(&path)?;
+        let outcome = pairs.of(text).compare_traces(&path)?;
         how_they_differ(&path, &outcome)
     };
     let text = shrink::shrink(draw::scenario_with_extensions(seed, series), &|text| Ok(differs(text)?.is_some()))?;

@@ -132,6 +132,8 @@ impl<E: Engine> Machine<E> {
         let boot_timers = sched.boot(boot_start);
         sched.set_default_clamps(hardware.default_clamps);
         sched.set_polling_idle(hardware.polling_idle);
+        let is_thermal = |(_, change): &(_, Change)| matches!(change, Change::FrequencyLimit { is_thermal: true, .. });
+        sched.set_thermal_tracking(workload.changes.iter().any(is_thermal));
         sched.set_timer_resolution(hardware.timer_resolution);
         sched.handle_jiffy(START.0 / tick);
         for (name, on) in features {

@@ -83,6 +83,8 @@ pub struct State {
     pub(crate) balancing: bool,
     /// Whether a write wakes idle CPUs, instead of an interrupt.
     pub(crate) polling_idle: bool,
+    /// Whether averages of thermal pressure are tracked from the start (CONFIG_SCHED_THERMAL_PRESSURE).
+    pub(crate) tracks_thermal: bool,
     /// Whether softirqs that take too long are deferred to ksoftirqd.
     pub(crate) softirq_deferral: bool,
     /// Shortest interval by which a timer is forwarded, in ns: the kernel's `hrtimer_resolution`.
@@ -144,6 +146,7 @@ impl State {
             masks: vec![ScratchMasks { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) }; nr_cpus],
             balancing: false,
             polling_idle: false,
+            tracks_thermal: false,
             softirq_deferral: false,
             timer_resolution_ns: 1,
         };

@@ -110,7 +110,7 @@ static void follow_offline(void)
 			continue;
 		id = 0;
 		while ((p = fl_task_from(&id)))
-			if (CPUSET_OF(p) == cpuset)
+			if (CPUSET_OF(p) == cpuset && READ_ONCE(STATE_OF(p)) != TASK_DEAD)
 				set_cpus_allowed_ptr(p, cpus_of(cpuset));
 	}
 }

@@ -8,6 +8,8 @@
 struct awaited { struct cpu_stop_work work; char arguments[MOST_ARGUMENTS]; };
 
 static struct { struct task_struct *task; struct list_head works; struct awaited awaited; } stopper[NR_CPUS];
+/* The stopper with the newest work. */
+static int newest;
 
 void fl_make_stopper(int cpu, struct task_struct *task)
 {
@@ -24,6 +26,7 @@ static bool queue(unsigned int cpu, cpu_stop_fn_t act, void *arg, struct cpu_sto
 	work->fn = act;
 	work->arg = arg;
 	list_add_tail(&work->list, &stopper[cpu].works);
+	newest = cpu;
 	wake_up_process(stopper[cpu].task);
 	return true;
 }
@@ -99,7 +102,8 @@ void fl_awaited_stopper(int cpu)
 
 /*
  * A call that changes the CPUs of a running task waits until a stopper has moved it. The stoppers of other
- * CPUs do that at once, in the order of their CPUs, and the caller then finds that its wait is over.
+ * CPUs do that at once, in the order of their CPUs, and the caller then finds that its wait is over. Other
+ * work of its own CPU's stopper waits until the call is over.
  * A task that changes its own CPUs sleeps while the stopper of its CPU moves it; the rest of its call only
  * releases the resources of the wait.
  */
@@ -107,23 +111,19 @@ signed long schedule_timeout(signed long timeout)
 {
 	int me = fl_state.cpu, cpu, count = preempt_count(), depth = fl_state.depth;
 	unsigned long irqs_off = fl_state.irqs_off;
-	bool has_worked = fl_stopper_has_work(me);
 
-	if (has_worked) {
+	if (!fl_stopper_has_work(newest))
+		fl_host_stop(FL_STOP_SHIM, "kernel code wants to sleep where nothing will wake it");
+	if (newest == me) {
 		schedule();
 		chosen_stopper(me);
 	}
-	for (cpu = 0; cpu < fl_nr_cpus; cpu++) {
-		if (cpu == me || !fl_stopper_has_work(cpu))
-			continue;
-		fl_awaited_stopper(cpu);
-		has_worked = true;
-	}
+	for (cpu = 0; cpu < fl_nr_cpus; cpu++)
+		if (cpu != me && fl_stopper_has_work(cpu))
+			fl_awaited_stopper(cpu);
 	fl_execute_on(me);
 	fl_state.depth = depth;
 	preempt_count_set(count);
 	fl_state.irqs_off = irqs_off;
-	if (!has_worked)
-		fl_host_stop(FL_STOP_SHIM, "kernel code wants to sleep where nothing will wake it");
 	return timeout;
 }

@@ -180,13 +180,12 @@ impl State {
     /// Counts the bandwidth of fair servers in a new root domain: of servers that have started, on active CPUs
     /// (`__dl_server_attach_root()`).
     pub(crate) fn attach_servers(&mut self) {
-        let State { tasks, rqs, hotplug, dl_root, .. } = self;
+        let Self { tasks, rqs, hotplug, dl_root, .. } = self;
         let (mut counted, mut all) = (0, 0);
-        for cpu in 0..rqs.len() {
-            let dl = &tasks[cpu].dl;
-            let is_counted = dl.server.is_server && hotplug.active.contains(CpuId::from_index(cpu));
-            counted += if is_counted { dl.dl_bw } else { 0 };
-            all += dl.dl_bw;
+        for (cpu, p) in tasks[..rqs.len()].iter().enumerate() {
+            let is_counted = p.dl.server.is_server && hotplug.active.contains(CpuId::from_index(cpu));
+            counted += if is_counted { p.dl.dl_bw } else { 0 };
+            all += p.dl.dl_bw;
         }
         dl_root.total_bw = dl_root.total_bw.wrapping_sub(dl_root.server_bw).wrapping_add(counted);
         dl_root.server_bw = counted;

@@ -77,8 +77,9 @@ impl Sched {
         self.hotplug.active.clear(cpu);
         self.rqs[cpu.index()].callbacks.start_pushing();
         let _rq = self.rq_lock_clocked(ctx, cpu);
-        self.set_rq_offline(ctx, cpu);
+        // Groups are unthrottled with the new slice.
         self.scale_tunables(self.hotplug.online.weight());
+        self.set_rq_offline(ctx, cpu);
         let is_needed = |limit| limit < self.dl_root.total_bw;
         if self.dl_bandwidth_of(self.active_capacity()).is_some_and(is_needed) {
             if self.series.rejoins_root_domain() {

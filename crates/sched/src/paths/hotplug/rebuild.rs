@@ -51,10 +51,8 @@ impl Sched {
         } else {
             dl_root.cpudl.clear(cpu, true);
         }
+        // Its priority is that of its real-time tasks, also beside deadline tasks, until the first of these is queued.
         self.rt_rq_online(cpu);
-        if self.rqs[cpu.index()].dl.nr_running > 0 {
-            self.set_cpupri_of_deadline(cpu, true);
-        }
         self.update_runtime_enabled(cpu);
         self.domains.root.online.set(cpu);
     }

@@ -68,6 +68,12 @@ impl State {
         }
     }
 
+    /// Sets whether averages of thermal pressure are tracked from the start (CONFIG_SCHED_THERMAL_PRESSURE, since 6.10
+    /// CONFIG_SCHED_HW_PRESSURE), and not only since a CPU's first limit. An update can call the frequency governor.
+    pub fn set_thermal_tracking(&mut self, tracks: bool) {
+        self.tracks_thermal = tracks;
+    }
+
     /// Sets the thermal pressure of a CPU.
     ///
     /// The first pressure starts the average as if it had been updated all the time: later updates count from

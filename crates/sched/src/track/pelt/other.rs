@@ -74,12 +74,13 @@ impl State {
 
     /// Advances the thermal average to the task clock, slowed by the tunable shift.
     ///
-    /// A CPU that never was under thermal pressure has no such average, as in a kernel that is built without
-    /// it. It only records the time of the last check.
+    /// Without [`State::set_thermal_tracking`], a CPU that never was under thermal pressure has no such average, as in a
+    /// kernel that is built without it. It only records the time of the last check.
     pub(crate) fn update_thermal_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
         let shift = self.tunables.thermal_decay_shift;
+        let tracks = self.tracks_thermal;
         let rq = &mut self.rqs[cpu.index()];
-        if rq.thermal_pressure == 0 && rq.avg_thermal.last_update_time == 0 {
+        if !tracks && rq.thermal_pressure == 0 && rq.avg_thermal.last_update_time == 0 {
             rq.thermal_looked_at = rq.clock_task;
             return false;
         }
