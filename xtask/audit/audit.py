@@ -26,6 +26,7 @@ import compare
 import comparisons
 import evidence
 import exports
+import judgements
 import log as event_log
 import metrics
 import page
@@ -152,6 +153,13 @@ def audit_comparison(name, file, length, options, arm, directory):
     return result(name, comparison, [], nr_events)
 
 
+def audit_judgements(name, arguments):
+    """Compares two arms and recomputes what is concluded from the values."""
+    comparison = compare.Comparison(CATALOGUE)
+    checked = judgements.audit(comparison, arguments, lambda words, cut_after: fairlab(words, ROOT, cut_after))
+    return {**result(name, comparison, [], 0), "claims": checked}
+
+
 def result(name, comparison, ingredients, nr_events):
     return {
         "name": name,
@@ -178,6 +186,8 @@ def audit_case(job):
             return audit_bench(name, *arguments, directory)
         if kind == "compare":
             return audit_comparison(name, *arguments, directory)
+        if kind == "judgements":
+            return audit_judgements(name, arguments)
         return audit_run(name, arguments, directory)
     except Exception as error:  # A defect of the audit must not end it.
         place = traceback.extract_tb(error.__traceback__)[-1]
@@ -208,6 +218,8 @@ def jobs(arguments):
             yield "bench", f"bench {command} {options}", (command, options)
         for run in comparisons.RUNS:
             yield "compare", f"compare {run[0]} {run[3]}", run
+        for run in [*judgements.RUNS, judgements.CUT_RUN]:
+            yield "judgements", f"conclusions of compare {' '.join(run)}", run
     first = arguments.first
     for seed in range(first, first + arguments.random):
         yield "random", f"random {seed}", seed
@@ -245,8 +257,11 @@ def print_report(rows, random_runs):
     witnesses = Counter(tool for row in audited for tool in row.get("witnesses", []))
     print("exports read by other tools:", ", ".join(f"{tool} {nr} runs" for tool, nr in witnesses.items()) or "none")
     claims_by_kind = sum((Counter(row.get("claims", {})) for row in audited), Counter())
-    print(f"{claims_by_kind.total()} claims of explanations and findings checked:",
+    print(f"{claims_by_kind.total()} claims of explanations, findings and comparisons checked:",
           ", ".join(f"{kind} {nr}" for kind, nr in claims_by_kind.most_common()))
+    unseen = judgements.KINDS - set(claims_by_kind) if any("conclusions of" in row["name"] for row in rows) else set()
+    if unseen:
+        print("conclusions of comparisons that no run had:", ", ".join(sorted(unseen)))
     missing = sorted(
         path for path in CATALOGUE[0]
         if path not in paths and not any(other.startswith(path + ".") for other in paths)
@@ -271,7 +286,7 @@ def print_report(rows, random_runs):
             rare = [what for what, count in counts.items() if count < cases.QUOTA]
             if rare:
                 print(f"in fewer than {cases.QUOTA} runs:", ", ".join(rare))
-    return not differences and not errors and not rare
+    return not differences and not errors and not rare and not unseen
 
 
 def main():

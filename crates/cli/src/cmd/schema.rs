@@ -42,7 +42,7 @@ const SCHEMAS: &[SchemaEntry] = &[
     SchemaEntry {
         version: experiment::report::SCHEMA,
         what: "fairlab compare --json",
-        make: schema_of::<experiment::report::ExperimentReport>,
+        make: schema_of::<experiment::report::ExperimentDocument<'static>>,
     },
     SchemaEntry {
         version: bench::SCHEMA,

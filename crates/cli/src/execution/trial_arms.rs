@@ -2,6 +2,7 @@
 //! The arms of an experiment as trials that can be run.
 
 use crate::execution::trial::{Trial, TrialResult};
+use crate::output::experiment::notes::Note;
 use crate::output::progress::{Progress, RunsProgress};
 use crate::values::arms::Arm;
 use crate::values::error::CliError;
@@ -40,8 +41,18 @@ pub(crate) struct TrialArms<'a> {
     on_run: Option<RunObserverFn<'a>>,
     /// Outputs of each arm's run beside its summary; empty unless each arm runs once.
     outputs: Vec<RunOutputs>,
-    /// Result of each arm, if each runs once.
-    results: Mutex<BTreeMap<usize, TrialResult>>,
+    /// Summary of each arm's run, if each runs once.
+    results: Mutex<BTreeMap<usize, RunSummary>>,
+    /// Facts about the runs of each arm.
+    facts: Mutex<BTreeMap<usize, RunFacts>>,
+}
+
+/// Facts about the runs of an arm that are not metrics.
+#[derive(Debug, Default)]
+struct RunFacts {
+    assumptions: BTreeSet<String>,
+    has_zero_costs: bool,
+    has_no_idle_energy: bool,
 }
 
 /// Callback with arm, seed and result of a run that was not stopped.
@@ -73,6 +84,7 @@ impl<'a> TrialArms<'a> {
             on_run: None,
             outputs: Vec::new(),
             results: Mutex::default(),
+            facts: Mutex::default(),
         }
     }
 
@@ -83,36 +95,25 @@ impl<'a> TrialArms<'a> {
 
     /// Returns the summaries of the only run of each arm.
     pub(crate) fn take_results(&self) -> Vec<RunSummary> {
-        let results = std::mem::take(&mut *self.results.lock().expect("noting does not panic"));
-        results.into_values().map(|result| result.summary).collect()
+        std::mem::take(&mut *self.results.lock().expect("noting does not panic")).into_values().collect()
     }
 
-    /// Returns facts about the runs that are not metrics.
-    pub(crate) fn facts(&self, arms: &[Arm]) -> Vec<String> {
-        let results = self.results.lock().expect("noting does not panic");
-        let mut facts: Vec<String> = Vec::new();
-        for assumption in results.values().flat_map(|result| &result.summary.assumptions) {
-            if !facts.contains(assumption) {
-                facts.push(assumption.clone());
-            }
+    /// Returns notes on the runs that do not follow from metrics.
+    pub(crate) fn facts(&self, arms: &[Arm]) -> Vec<Note> {
+        let facts = self.facts.lock().expect("noting does not panic");
+        let assumptions: BTreeSet<&String> = facts.values().flat_map(|facts| &facts.assumptions).collect();
+        let mut notes: Vec<Note> =
+            assumptions.into_iter().map(|assumption| Note::Assumption { assumption: assumption.clone() }).collect();
+        let free = facts.iter().filter(|(_, facts)| facts.has_zero_costs);
+        let free: Vec<String> = free.map(|(&arm, _)| arms[arm].name.clone()).collect();
+        if !free.is_empty() {
+            let is_everywhere = free.len() == facts.len();
+            notes.push(Note::ZeroCosts { arms: free, is_everywhere });
         }
-        let free: Vec<&str> = results
-            .iter()
-            .filter(|(_, result)| result.has_zero_costs)
-            .map(|(&arm, _)| arms[arm].name.as_str())
-            .collect();
-        match free.len() {
-            0 => {}
-            all if all == results.len() => facts.push("kernel code is free here".to_owned()),
-            _ => facts.push(format!("kernel code is free in `{}`", free.join("`, `"))),
+        if facts.values().any(|facts| facts.has_no_idle_energy) {
+            notes.push(Note::NoIdleEnergy);
         }
-        let has_no_idle_energy =
-            |result: &TrialResult| result.summary.energy.as_ref().is_some_and(|energy| energy.idle_uj.is_none());
-        if results.values().any(has_no_idle_energy) {
-            let fact = "energy of idle CPUs is not modelled: the machine does not say what its idle states draw";
-            facts.push(fact.to_owned());
-        }
-        facts
+        notes
     }
 
     /// Returns these trials without progress output.
@@ -198,15 +199,24 @@ impl Arms for TrialArms<'_> {
                 *known = (seed, result.summary.uncommon_costs());
             }
         }
+        self.note_facts(arm, &result);
         let observation = Observation::from_result(&result.json(), self.asked).map_err(CliError::Input)?;
         if !self.outputs.is_empty() {
-            self.results.lock().expect("noting does not panic").insert(arm, result);
+            self.results.lock().expect("noting does not panic").insert(arm, result.summary);
         }
         Ok(Some(observation))
     }
 }
 
 impl TrialArms<'_> {
+    fn note_facts(&self, arm: usize, result: &TrialResult) {
+        let mut facts = self.facts.lock().expect("noting does not panic");
+        let of_arm = facts.entry(arm).or_default();
+        of_arm.assumptions.extend(result.summary.assumptions.iter().cloned());
+        of_arm.has_zero_costs |= result.has_zero_costs;
+        of_arm.has_no_idle_energy |= result.summary.energy.as_ref().is_some_and(|energy| energy.idle_uj.is_none());
+    }
+
     /// Returns the error of a benchmark that has not ended although it has to.
     fn check_end(&self, arm: usize, result: TrialResult) -> Result<TrialResult, CliError> {
         if !self.has_to_end || result.bench.as_ref().is_none_or(|bench| bench["is_done"] != false) {

@@ -14,6 +14,8 @@
 
 use super::comparison::{Comparison, MetricRow};
 use super::metrics::MetricDirection;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Smallest number of runs that can be divided.
 const MIN_RUNS: usize = 8;
@@ -29,7 +31,7 @@ const PAIR_METRIC: &str = "on one CPU";
 const MIN_SHARE_DIFFERENCE: f64 = 0.25;
 
 /// Runs of an arm in one of two states.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[expect(missing_docs, reason = "the field names describe their content")]
 pub struct RunState {
     pub nr_runs: usize,

@@ -1,12 +1,114 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The verdict of a comparison in one sentence, and one line about the metrics that do not differ.
+//! Verdict of a comparison on each arm, and one line about the metrics that do not differ: records from which the
+//! sentences are printed.
 
-use super::super::report::ExperimentReport;
-use super::signed;
-use super::values::unsigned;
+use super::formats::signed;
+use super::notes::TooFewNote;
+use super::report::ExperimentReport;
 use crate::output::figures::counted;
 use fairlab_study::experiment::comparison::{ChangeVerdict, MetricChange, MetricRow};
-use fairlab_study::experiment::work::{WorkChange, is_at_equal_work};
+use fairlab_study::experiment::work::WorkChange;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::fmt;
+
+/// Most task families whose amounts of work are named.
+const MAX_NAMED: usize = 3;
+/// Most metrics that are named because they are not tested.
+const MAX_NAMED_UNTESTED: usize = 6;
+
+/// Verdict on an arm beside the first one.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct ArmVerdict {
+    /// Name of the arm.
+    pub(crate) arm: String,
+    /// Name of the first arm.
+    pub(crate) first: String,
+    /// Task families that did a different amount of work than in the first arm, the largest difference first.
+    pub(crate) work_changes: Vec<WorkChange>,
+    /// Whether sums are compared at equal work.
+    pub(crate) has_equal_work: bool,
+    /// Judgement of the metrics.
+    pub(crate) judgement: Judgement,
+}
+
+/// Judgement of the metrics of an arm.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub(crate) enum Judgement {
+    /// Every run is that of the first arm, in every event and metric.
+    Identical,
+    /// So few repetitions cannot give a significant result.
+    TooFew(TooFewNote),
+    /// Metrics have become worse or better.
+    Differs {
+        /// Metrics that are worse; null if none is.
+        worse: Option<JudgedMetrics>,
+        /// Metrics that are better; null if none is.
+        better: Option<JudgedMetrics>,
+    },
+    /// One run of each arm, so no difference is tested.
+    OneRun,
+    /// All repetitions are the same, so nothing can be tested.
+    NoVariation,
+    /// All differences are too small to matter.
+    Negligible {
+        /// Smallest difference that matters, in percent.
+        matters_percent: f64,
+        /// Number of metrics with a difference that does not matter.
+        nr_metrics: usize,
+    },
+    /// No significant difference.
+    NotSignificant {
+        /// Number of tested metrics.
+        nr_tested: usize,
+    },
+}
+
+/// Metrics with the same verdict.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct JudgedMetrics {
+    /// Number of metrics.
+    pub(crate) nr_metrics: usize,
+    /// Metric with the largest change.
+    pub(crate) metric: String,
+    /// Change of that metric in percent; null if the first arm has none of it.
+    pub(crate) percent: Option<f64>,
+    /// Whether that change is a lower bound, because it rests on waits that have not ended.
+    pub(crate) rests_on_open_waits: bool,
+}
+
+/// Verdict with its sentence.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub(crate) struct VerdictStatement {
+    /// Content of the sentence.
+    #[serde(flatten)]
+    verdict: ArmVerdict,
+    /// Sentence, printed from the verdict.
+    text: String,
+}
+
+impl From<ArmVerdict> for VerdictStatement {
+    fn from(verdict: ArmVerdict) -> Self {
+        let text = verdict.to_string();
+        Self { verdict, text }
+    }
+}
+
+/// Metrics of an arm that are not in its table, by the reason.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct OtherMetrics {
+    nr_identical: usize,
+    nr_negligible: usize,
+    nr_not_found: usize,
+    /// Smallest and largest minimum detectable effect of the tested metrics without a significant difference, in percent.
+    detectable: Option<[f64; 2]>,
+    /// Metrics of too few repetitions whose confidence intervals contain 0.
+    nr_uncertain: usize,
+    nr_without_difference: usize,
+    /// Names of metrics of which neither direction is better.
+    unjudged: Vec<String>,
+}
 
 /// Whether a change belongs into the table: significant, or not tested but with an interval without zero.
 pub(super) fn differs(change: &MetricChange) -> bool {
@@ -20,144 +122,275 @@ pub(super) fn differs(change: &MetricChange) -> bool {
     }
 }
 
-/// Returns the verdict on an arm, beside the first one. It begins with different amounts of work.
-pub(super) fn sentence(report: &ExperimentReport, which: usize) -> String {
-    match work_note(report, which) {
-        Some(note) => format!("{note}; {}", judgement(report, which)),
-        None => judgement(report, which),
-    }
-}
-
-/// Most task families whose amounts of work are named.
-const MAX_NAMED: usize = 3;
-
-/// Describes the amounts of work that differ from those of the first arm.
-fn work_note(report: &ExperimentReport, which: usize) -> Option<String> {
-    let changes = &report.comparison.work_changes[which - 1];
-    let size = |change: &WorkChange| change.percent.map_or(f64::INFINITY, f64::abs);
-    let mut largest: Vec<&WorkChange> = changes.iter().collect();
-    largest.sort_by(|one, other| size(other).total_cmp(&size(one)));
-    let named = largest.iter().take(MAX_NAMED).map(|change| {
-        let percent =
-            change.percent.map_or_else(|| "none before".to_owned(), |percent| format!("{} %", signed(percent)));
-        format!("{} of {} {percent}", change.amount, change.family)
-    });
-    let named: Vec<String> = named.collect();
-    let more =
-        if changes.len() > MAX_NAMED { format!(" and {} more", changes.len() - MAX_NAMED) } else { String::new() };
-    let sums = if report.comparison.rows.iter().any(|row| is_at_equal_work(&row.metric)) {
-        ", so sums are compared at equal work"
-    } else {
-        ""
-    };
-    (!named.is_empty())
-        .then(|| format!("`{}` did a different amount of work ({}{more}){sums}", report.arms[which], named.join(", ")))
-}
-
-fn judgement(report: &ExperimentReport, which: usize) -> String {
-    let (arm, first) = (&report.arms[which], &report.arms[0]);
-    let comparison = &report.comparison;
-    if let Some(note) = report.identical_note(which) {
-        return note;
-    }
-    if let Some(note) = report.too_few_note() {
-        return format!("no verdict on `{arm}`: {}", note.strip_prefix("too few: ").unwrap_or(&note));
-    }
-    let with = |verdict: ChangeVerdict| -> Vec<&MetricRow> {
-        comparison.rows.iter().filter(|row| row.changes[which - 1].verdict == verdict).collect()
-    };
-    let (worse, better) = (with(ChangeVerdict::Worse), with(ChangeVerdict::Better));
-    let named = |name: &str, rows: &[&MetricRow]| match rows {
-        [] => None,
-        [row] => Some(format!("{name} than `{first}` in {}", change_of(row, which))),
-        rows => {
-            let most = change_of(largest(rows, which), which);
-            Some(format!("{name} than `{first}` in {} metrics, most in {most}", rows.len()))
+impl ExperimentReport {
+    /// Returns the verdict on an arm.
+    pub(super) fn verdict(&self, arm: usize) -> ArmVerdict {
+        let mut work_changes = self.comparison.work_changes[arm - 1].clone();
+        let size = |change: &WorkChange| change.percent.map_or(f64::INFINITY, f64::abs);
+        work_changes.sort_by(|a, b| size(b).total_cmp(&size(a)));
+        ArmVerdict {
+            arm: self.arms[arm].clone(),
+            first: self.arms[0].clone(),
+            work_changes,
+            has_equal_work: self.has_equal_work(),
+            judgement: self.judgement(arm),
         }
-    };
-    let parts: Vec<String> = [named("worse", &worse), named("better", &better)].into_iter().flatten().collect();
-    if !parts.is_empty() {
-        return format!("`{arm}` is {}", parts.join(", and "));
     }
-    if !with(ChangeVerdict::Untested).is_empty() {
-        if comparison.repetitions == 1 {
-            return format!("one run of `{first}` and one of `{arm}`: no difference is tested");
+
+    fn judgement(&self, arm: usize) -> Judgement {
+        if self.is_identical(arm) {
+            return Judgement::Identical;
         }
-        return format!("no verdict on `{arm}`: the runs of an arm do not vary, so that nothing can be tested");
+        if let Some(note) = self.too_few() {
+            return Judgement::TooFew(note);
+        }
+        let rows = || self.comparison.rows.iter();
+        let with = |verdict: ChangeVerdict| rows().filter(move |row| row.changes[arm - 1].verdict == verdict);
+        let [worse, better] =
+            [ChangeVerdict::Worse, ChangeVerdict::Better].map(|verdict| JudgedMetrics::new(with(verdict), arm));
+        if worse.is_some() || better.is_some() {
+            return Judgement::Differs { worse, better };
+        }
+        if with(ChangeVerdict::Untested).next().is_some() {
+            return if self.comparison.repetitions == 1 { Judgement::OneRun } else { Judgement::NoVariation };
+        }
+        let nr_tested = rows().filter(|row| row.changes[arm - 1].p.is_some()).count();
+        if with(ChangeVerdict::NotFound).next().is_none() {
+            let nr_metrics = with(ChangeVerdict::Negligible).count();
+            return Judgement::Negligible { matters_percent: self.comparison.matters_percent, nr_metrics };
+        }
+        Judgement::NotSignificant { nr_tested }
     }
-    let nr_tested = comparison.rows.iter().filter(|row| row.changes[which - 1].p.is_some()).count();
-    let metrics = counted(nr_tested, "tested metric");
-    if with(ChangeVerdict::NotFound).is_empty() {
-        let percent = comparison.matters_percent;
-        return format!("no difference that matters ({percent} %) between `{first}` and `{arm}` in {metrics}");
-    }
-    format!("no significant difference between `{first}` and `{arm}` in {metrics}")
 }
 
-/// Returns a line about the metrics that are not in the table, by the reason.
-pub(super) fn others(rows: &[&MetricRow], which: usize) -> String {
-    if rows.is_empty() {
-        return String::new();
+impl JudgedMetrics {
+    /// Creates the record of the metrics in these rows; of equal changes the first is named.
+    fn new<'a>(rows: impl Iterator<Item = &'a MetricRow> + Clone, arm: usize) -> Option<Self> {
+        let nr_metrics = rows.clone().count();
+        let size = |row: &MetricRow| row.changes[arm - 1].percent.unwrap_or(0.0).abs();
+        let most = rows.reduce(|most, row| if size(row) > size(most) { row } else { most })?;
+        let MetricChange { percent, rests_on_open_waits, .. } = most.changes[arm - 1];
+        Some(Self { nr_metrics, metric: most.metric.name.clone(), percent, rests_on_open_waits })
     }
-    let change = |row: &&&MetricRow| row.changes[which - 1].clone();
-    let with = |verdict: ChangeVerdict| rows.iter().filter(|row| change(row).verdict == verdict).count();
-    let mut parts = Vec::new();
-    let identical = with(ChangeVerdict::Identical);
-    if identical > 0 {
-        parts.push(format!("{}: identical", counted(identical, "metric")));
+}
+
+impl OtherMetrics {
+    /// Creates the record of the metrics in these rows.
+    pub(super) fn new(rows: &[&MetricRow], arm: usize) -> Self {
+        let mut others = Self::default();
+        for row in rows {
+            let change = &row.changes[arm - 1];
+            match change.verdict {
+                ChangeVerdict::Identical => others.nr_identical += 1,
+                ChangeVerdict::Negligible => others.nr_negligible += 1,
+                ChangeVerdict::NotFound => {
+                    others.nr_not_found += 1;
+                    if let Some(effect) = change.could_show_percent {
+                        let [low, high] = others.detectable.unwrap_or([effect; 2]);
+                        others.detectable = Some([low.min(effect), high.max(effect)]);
+                    }
+                }
+                ChangeVerdict::TooFew if change.interval.is_some() => others.nr_uncertain += 1,
+                ChangeVerdict::TooFew | ChangeVerdict::Untested => others.nr_without_difference += 1,
+                ChangeVerdict::Unjudged => others.unjudged.push(row.metric.name.clone()),
+                ChangeVerdict::Better | ChangeVerdict::Worse => {}
+            }
+        }
+        others
     }
-    let negligible = with(ChangeVerdict::Negligible);
-    if negligible > 0 {
-        parts.push(format!("{} without a difference that matters", counted(negligible, "metric")));
+}
+
+impl fmt::Display for ArmVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { arm, first, work_changes, has_equal_work, judgement } = self;
+        if !work_changes.is_empty() {
+            let percent = |change: &WorkChange| {
+                change.percent.map_or_else(|| "none before".to_owned(), |percent| format!("{} %", signed(percent)))
+            };
+            let named = work_changes.iter().take(MAX_NAMED);
+            let named: Vec<String> =
+                named.map(|change| format!("{} of {} {}", change.amount, change.family, percent(change))).collect();
+            write!(f, "`{arm}` did a different amount of work ({}", named.join(", "))?;
+            if work_changes.len() > MAX_NAMED {
+                write!(f, " and {} more", work_changes.len() - MAX_NAMED)?;
+            }
+            f.write_str(if *has_equal_work { "), so sums are compared at equal work; " } else { "); " })?;
+        }
+        match judgement {
+            Judgement::Identical => {
+                write!(
+                    f,
+                    "`{arm}` made no difference: every run is identical to that of `{first}` in every event and metric"
+                )
+            }
+            Judgement::TooFew(note) => write!(f, "no verdict on `{arm}`: {note}"),
+            Judgement::Differs { worse, better } => {
+                write!(f, "`{arm}` is ")?;
+                if let Some(metrics) = worse {
+                    write!(f, "worse than `{first}` in {metrics}")?;
+                }
+                if worse.is_some() && better.is_some() {
+                    f.write_str(", and ")?;
+                }
+                if let Some(metrics) = better {
+                    write!(f, "better than `{first}` in {metrics}")?;
+                }
+                Ok(())
+            }
+            Judgement::OneRun => write!(f, "one run of `{first}` and one of `{arm}`: no difference is tested"),
+            Judgement::NoVariation => {
+                write!(f, "no verdict on `{arm}`: the runs of an arm do not vary, so that nothing can be tested")
+            }
+            Judgement::Negligible { matters_percent, nr_metrics } => {
+                let metrics = counted(*nr_metrics, "metric");
+                write!(f, "no difference that matters ({matters_percent} %) between `{first}` and `{arm}` in {metrics}")
+            }
+            Judgement::NotSignificant { nr_tested } => {
+                let metrics = counted(*nr_tested, "tested metric");
+                write!(f, "no significant difference between `{first}` and `{arm}` in {metrics}")
+            }
+        }
     }
-    let effects = rows.iter().filter(|row| change(row).verdict == ChangeVerdict::NotFound);
-    let effects = effects.filter_map(|row| row.changes[which - 1].could_show_percent);
-    let (low, high) = effects.fold((f64::INFINITY, 0.0_f64), |(low, high), effect| (low.min(effect), high.max(effect)));
-    let detectable = match (low, high) {
-        (low, _) if low.is_infinite() => String::new(),
-        (low, high) if unsigned(low) == unsigned(high) => format!(" (minimum detectable effect {} %)", unsigned(low)),
-        (low, high) => format!(" (minimum detectable effect {} to {} %)", unsigned(low), unsigned(high)),
-    };
-    let not_found = with(ChangeVerdict::NotFound);
-    if not_found > 0 {
-        parts.push(format!("{} without a significant difference{detectable}", counted(not_found, "tested metric")));
+}
+
+impl fmt::Display for JudgedMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { nr_metrics, metric, percent, rests_on_open_waits } = self;
+        if *nr_metrics > 1 {
+            write!(f, "{nr_metrics} metrics, most in ")?;
+        }
+        f.write_str(metric)?;
+        match (percent, rests_on_open_waits) {
+            (Some(percent), false) => write!(f, " ({} %)", signed(*percent)),
+            (Some(percent), true) => write!(f, " ({} %, waits that have not ended)", signed(*percent)),
+            (None, false) => Ok(()),
+            (None, true) => f.write_str(" (waits that have not ended)"),
+        }
     }
-    let too_few = rows.iter().filter(|row| change(row).verdict == ChangeVerdict::TooFew);
-    let (with_interval, without): (Vec<&&MetricRow>, Vec<&&MetricRow>) =
-        too_few.partition(|row| row.changes[which - 1].interval.is_some());
-    if !with_interval.is_empty() {
-        parts.push(format!("{} whose confidence intervals contain 0", counted(with_interval.len(), "metric")));
-    }
-    let same = without.len() + with(ChangeVerdict::Untested);
-    if same > 0 {
-        parts.push(format!("{} without a difference", counted(same, "metric")));
-    }
-    let untested = rows.iter().filter(|row| change(row).verdict == ChangeVerdict::Unjudged);
-    let untested: Vec<&str> = untested.map(|row| row.metric.name.as_str()).collect();
-    if !untested.is_empty() {
-        let more = untested.len().saturating_sub(MAX_NAMED_UNTESTED);
+}
+
+impl fmt::Display for OtherMetrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let metrics =
+            |number: usize, noun: &str, end: &str| (number > 0).then(|| format!("{}{end}", counted(number, noun)));
+        let effect = |percent: f64| signed(percent).trim_start_matches('+').to_owned();
+        let detectable = self.detectable.map_or_else(String::new, |[low, high]| match effect(low) == effect(high) {
+            true => format!(" (minimum detectable effect {} %)", effect(low)),
+            false => format!(" (minimum detectable effect {} to {} %)", effect(low), effect(high)),
+        });
+        let named = self.unjudged.iter().take(MAX_NAMED_UNTESTED).cloned().collect::<Vec<_>>().join(", ");
+        let more = self.unjudged.len().saturating_sub(MAX_NAMED_UNTESTED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let named = untested.iter().take(MAX_NAMED_UNTESTED).copied().collect::<Vec<_>>().join(", ");
-        parts.push(format!("{} not tested ({named}{more})", counted(untested.len(), "metric")));
+        let parts = [
+            metrics(self.nr_identical, "metric", ": identical"),
+            metrics(self.nr_negligible, "metric", " without a difference that matters"),
+            metrics(self.nr_not_found, "tested metric", &format!(" without a significant difference{detectable}")),
+            metrics(self.nr_uncertain, "metric", " whose confidence intervals contain 0"),
+            metrics(self.nr_without_difference, "metric", " without a difference"),
+            metrics(self.unjudged.len(), "metric", &format!(" not tested ({named}{more})")),
+        ];
+        write!(f, "{}; --all prints them", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
-    format!("{}; --all prints them", parts.join(", "))
 }
 
-/// Most metrics that are named because they are not tested.
-const MAX_NAMED_UNTESTED: usize = 6;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn largest<'a>(rows: &[&'a MetricRow], which: usize) -> &'a MetricRow {
-    let size = |row: &MetricRow| row.changes[which - 1].percent.unwrap_or(0.0).abs();
-    rows.iter().copied().reduce(|most, row| if size(row) > size(most) { row } else { most }).expect("there are rows")
-}
+    fn print(judgement: Judgement) -> String {
+        let (arm, first) = ("b".to_owned(), "a".to_owned());
+        ArmVerdict { arm, first, work_changes: Vec::new(), has_equal_work: false, judgement }.to_string()
+    }
 
-fn change_of(row: &MetricRow, which: usize) -> String {
-    let change = &row.changes[which - 1];
-    let open = if change.rests_on_open_waits { ", waits that have not ended" } else { "" };
-    let percent = match change.percent {
-        Some(percent) => format!(" ({} %{open})", signed(percent)),
-        None if open.is_empty() => String::new(),
-        None => " (waits that have not ended)".to_owned(),
-    };
-    format!("{}{percent}", row.metric.name)
+    #[test]
+    fn each_judgement_has_its_sentence() {
+        let metrics = |nr_metrics, percent, rests_on_open_waits| {
+            Some(JudgedMetrics { nr_metrics, metric: "waits".to_owned(), percent, rests_on_open_waits })
+        };
+        let too_few = TooFewNote { distinct: 3, has_duplicates: false, nr_tests: 1, level_percent: 5.0, enough: 6 };
+        for (judgement, expected) in [
+            (
+                Judgement::Identical,
+                "`b` made no difference: every run is identical to that of `a` in every event and metric",
+            ),
+            (
+                Judgement::TooFew(too_few),
+                "no verdict on `b`: 3 repetitions cannot find any difference in 1 test at 5 %, however large it is; at least 6 could (--runs 6), or fewer tests (--metric NAME, fewer arms)",
+            ),
+            (
+                Judgement::Differs { worse: metrics(1, Some(12.34), false), better: None },
+                "`b` is worse than `a` in waits (+12 %)",
+            ),
+            (
+                Judgement::Differs { worse: metrics(1, None, false), better: metrics(2, Some(-1.25), true) },
+                "`b` is worse than `a` in waits, and better than `a` in 2 metrics, most in waits (-1.2 %, waits that have not ended)",
+            ),
+            (
+                Judgement::Differs { worse: None, better: metrics(1, None, true) },
+                "`b` is better than `a` in waits (waits that have not ended)",
+            ),
+            (Judgement::OneRun, "one run of `a` and one of `b`: no difference is tested"),
+            (
+                Judgement::NoVariation,
+                "no verdict on `b`: the runs of an arm do not vary, so that nothing can be tested",
+            ),
+            (
+                Judgement::Negligible { matters_percent: 1.0, nr_metrics: 1 },
+                "no difference that matters (1 %) between `a` and `b` in 1 metric",
+            ),
+            (
+                Judgement::NotSignificant { nr_tested: 4 },
+                "no significant difference between `a` and `b` in 4 tested metrics",
+            ),
+        ] {
+            assert_eq!(print(judgement), expected);
+        }
+    }
+
+    #[test]
+    fn different_amounts_of_work_come_first() {
+        let change =
+            |family: &str, percent| WorkChange { family: family.to_owned(), amount: "loops".to_owned(), percent };
+        let verdict = |work_changes, has_equal_work| ArmVerdict {
+            arm: "b".to_owned(),
+            first: "a".to_owned(),
+            work_changes,
+            has_equal_work,
+            judgement: Judgement::OneRun,
+        };
+        let end = "one run of `a` and one of `b`: no difference is tested";
+        assert_eq!(
+            verdict(vec![change("x", None), change("y", Some(-50.0))], false).to_string(),
+            format!("`b` did a different amount of work (loops of x none before, loops of y -50 %); {end}")
+        );
+        let many = ["x", "y", "z", "w"].map(|family| change(family, Some(5.0))).to_vec();
+        assert_eq!(
+            verdict(many, true).to_string(),
+            format!(
+                "`b` did a different amount of work (loops of x +5.0 %, loops of y +5.0 %, loops of z +5.0 % and 1 more), so sums are compared at equal work; {end}"
+            )
+        );
+    }
+
+    #[test]
+    fn metrics_that_do_not_differ_are_counted_by_the_reason() {
+        let others = OtherMetrics {
+            nr_identical: 1,
+            nr_negligible: 2,
+            nr_not_found: 3,
+            detectable: Some([1.0, 2.5]),
+            nr_uncertain: 4,
+            nr_without_difference: 5,
+            unjudged: ["a", "b", "c", "d", "e", "f", "g"].map(str::to_owned).to_vec(),
+        };
+        let expected = "1 metric: identical, 2 metrics without a difference that matters, 3 tested metrics without a significant difference (minimum detectable effect 1.0 to 2.5 %), 4 metrics whose confidence intervals contain 0, 5 metrics without a difference, 7 metrics not tested (a, b, c, d, e, f and 1 more); --all prints them";
+        assert_eq!(others.to_string(), expected);
+        let alone = OtherMetrics { nr_not_found: 1, detectable: Some([1.0, 1.01]), ..OtherMetrics::default() };
+        assert_eq!(
+            alone.to_string(),
+            "1 tested metric without a significant difference (minimum detectable effect 1.0 %); --all prints them"
+        );
+        let unjudged = OtherMetrics { unjudged: vec!["a".to_owned()], ..OtherMetrics::default() };
+        assert_eq!(unjudged.to_string(), "1 metric not tested (a); --all prints them");
+    }
 }

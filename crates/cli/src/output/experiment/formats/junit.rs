@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A comparison as JUnit's XML: a suite for each arm, a case for each metric that is judged. What became worse has failed.
 
+use super::super::notes::Note;
 use super::ExperimentReport;
 use super::values::figure_text;
 use fairlab_study::experiment::comparison::{ChangeVerdict, MetricRow};
@@ -29,7 +30,7 @@ pub(super) fn text(report: &ExperimentReport) -> io::Result<String> {
                 ("skipped", skipped.as_str()),
             ]);
             suite.write_inner_content(|writer| {
-                if let Some(stopped) = report.stop_note() {
+                if let Some(stopped) = report.stop_note().map(|note| note.to_string()) {
                     writer.create_element("properties").write_inner_content(|writer| {
                         let property = writer.create_element("property").with_attribute(("name", "stopped"));
                         property.with_attribute(("value", stopped.as_str())).write_empty()?;
@@ -75,7 +76,7 @@ fn case(writer: &mut Writer<Vec<u8>>, report: &ExperimentReport, row: &MetricRow
 fn skip_reason(report: &ExperimentReport, verdict: ChangeVerdict) -> Option<String> {
     match verdict {
         ChangeVerdict::Untested => Some("one repetition: there is no test".to_owned()),
-        ChangeVerdict::TooFew => report.too_few_note(),
+        ChangeVerdict::TooFew => report.too_few().map(|note| Note::TooFew(note).to_string()),
         _ => None,
     }
 }

@@ -5,6 +5,7 @@
 //! In the first two a positive change is one for the better, whichever way that is; so they leave out metrics of which neither way is. The
 //! robot's are changes as they are, of all metrics. None has a place for a verdict: where so few repetitions can find nothing, a line says so.
 
+use super::super::notes::Note;
 use super::ExperimentReport;
 use fairlab_study::experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
 use fairlab_study::experiment::metrics::MetricDirection;
@@ -42,7 +43,7 @@ pub(super) fn std(report: &ExperimentReport) -> String {
 }
 
 fn too_few_note(report: &ExperimentReport) -> String {
-    report.too_few_note().map_or_else(String::new, |why| format!("# {why}\n"))
+    report.too_few().map_or_else(String::new, |note| format!("# {}\n", Note::TooFew(note)))
 }
 
 fn harmonic(values: &[f64]) -> f64 {

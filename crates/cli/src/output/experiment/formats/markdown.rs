@@ -20,7 +20,7 @@ pub(super) fn text(report: &ExperimentReport) -> String {
     }
     text.push('\n');
     for note in report.notes() {
-        text.push_str(&format!("- {}\n", escape_cell(&note)));
+        text.push_str(&format!("- {}\n", escape_cell(&note.to_string())));
     }
     text.push_str(&format!("\n```console\n$ {}\n```\n", quote_for_shell(&report.command)));
     text

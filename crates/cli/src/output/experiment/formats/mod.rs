@@ -6,7 +6,6 @@ mod lists;
 mod markdown;
 mod text;
 mod values;
-mod verdict;
 
 use super::report::ExperimentReport;
 use crate::output::Styles;
@@ -55,7 +54,7 @@ impl ReportFormat {
             Self::Mmtests => with_stop_note(report, lists::mmtests),
             Self::Lkp => with_stop_note(report, lists::lkp),
             Self::Markdown => markdown::text(report),
-            Self::Json => serde_json::to_string_pretty(report).map_err(CliError::run)? + "\n",
+            Self::Json => serde_json::to_string_pretty(&report.document()).map_err(CliError::run)? + "\n",
             Self::Html => html(report),
             Self::Junit => junit::text(report).map_err(CliError::run)?,
         })
@@ -85,7 +84,7 @@ fn html(report: &ExperimentReport) -> String {
     let head = PageHead {
         title: report.title(),
         arms: report.arms.clone(),
-        notes: report.notes(),
+        notes: report.notes().iter().map(ToString::to_string).collect(),
         command: quote_for_shell(&report.command),
     };
     page(&report.comparison, &head, &|row, value| metric_text(&row.metric.unit, value))

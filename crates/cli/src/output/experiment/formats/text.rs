@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! fairlab's own table: for each arm but the first, its metrics beside those of the first.
 
+use super::super::notes::Note;
+use super::super::verdict::{OtherMetrics, differs};
 use super::values::{figure_text, unsigned};
-use super::{ExperimentReport, metric_text, signed, verdict};
+use super::{ExperimentReport, metric_text, signed};
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Styles, wrap};
 use fairlab_study::experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
 
 pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
-    let mut text = report.stop_note().map_or_else(String::new, |stopped| wrap(&stopped, 2));
+    let mut text = report.stop_note().map_or_else(String::new, |stopped| wrap(&stopped.to_string(), 2));
     text.push_str(&wrap(&styles.bold(&report.title()), 2));
     for (which, arm) in report.arms.iter().enumerate() {
         text.push_str(&wrap(&format!("  {}: {arm}", letter(which)), 5));
@@ -18,16 +20,16 @@ pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
     }
     for which in 1..report.arms.len() {
         text.push('\n');
-        text.push_str(&wrap(&styles.bold(&verdict::sentence(report, which)), 2));
+        text.push_str(&wrap(&styles.bold(&report.verdict(which).to_string()), 2));
         let rows = report.comparison.rows.iter();
         let (shown, others): (Vec<&MetricRow>, Vec<&MetricRow>) =
-            rows.partition(|row| report.has_all_rows || verdict::differs(&row.changes[which - 1]));
+            rows.partition(|row| report.has_all_rows || differs(&row.changes[which - 1]));
         if !shown.is_empty() {
             text.push('\n');
             text.push_str(&table(&shown, which, report, styles));
         }
         if !others.is_empty() {
-            text.push_str(&wrap(&verdict::others(&others, which), 2));
+            text.push_str(&wrap(&OtherMetrics::new(&others, which).to_string(), 2));
         }
     }
     let partial = report.partial_note().filter(|_| report.has_all_rows);
@@ -36,16 +38,14 @@ pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
         text.push_str(&partial_table(report, styles));
     }
     text.push('\n');
-    let said: Vec<String> = report
-        .identical_arms()
-        .into_iter()
-        .chain(report.too_few_note())
-        .chain(partial)
-        .chain(report.missing_notes())
-        .collect();
-    let notes = report.notes().into_iter().skip(usize::from(report.stop_note().is_some()));
-    for note in notes.filter(|note| !said.contains(note)) {
-        text.push_str(&wrap(&note, 2));
+    // The lines above contain the content of these notes.
+    let is_printed = |note: &Note| match note {
+        Note::Partial { .. } => report.has_all_rows,
+        Note::Stopped { .. } | Note::IdenticalArms { .. } | Note::TooFew(_) | Note::MissingAddition { .. } => true,
+        _ => false,
+    };
+    for note in report.notes().iter().filter(|note| !is_printed(note)) {
+        text.push_str(&wrap(&note.to_string(), 2));
     }
     text
 }
