@@ -27,7 +27,10 @@ const PER_KEPT: u64 = 10;
 struct SliceTurns {
     place: usize,
     family: usize,
+    /// Its slice, the last one if it has none of its own now.
     slice: Nanos,
+    /// Whether it has a slice of its own, so that its turns count.
+    is_counted: bool,
     turns: u64,
     kept: u64,
     /// Time of the turns that did not keep the slice.
@@ -81,16 +84,17 @@ impl Rule for CutSlices {
                     place: task.place,
                     family: task.family,
                     slice: Nanos::ZERO,
+                    is_counted: true,
                     turns: 0,
                     kept: 0,
                     cut_time: Nanos::ZERO,
                     last_cut: START,
                     followers: BTreeMap::new(),
                 };
-                slot_mut(&mut self.tasks, id.index()).get_or_insert_with(new).slice = Nanos(se.slice);
+                let track = slot_mut(&mut self.tasks, id.index()).get_or_insert_with(new);
+                (track.slice, track.is_counted) = (Nanos(se.slice), true);
             } else if let Some(Some(track)) = self.tasks.get_mut(id.index()) {
-                // Its turns no longer count.
-                track.slice = Nanos::ZERO;
+                track.is_counted = false;
             }
         }
     }
@@ -107,7 +111,7 @@ impl Rule for CutSlices {
 
 impl SliceTurns {
     fn add(&mut self, now: Nanos, preemption: &Preemption) {
-        if self.slice == Nanos::ZERO {
+        if !self.is_counted {
             return;
         }
         self.turns += 1;

@@ -42,6 +42,9 @@ fn a_slice_that_others_always_cut_is_found() {
     assert!(finding.count > 200 && finding.question == Question::Task("long".to_owned()), "{finding:?}");
     assert!(finding.sentence.contains("long (slice 20ms) most often to radio"), "{finding:?}");
     assert!(of(&found_in_6_12(&scenario("")), "slice-cut").is_none(), "it keeps its slice");
+    let ended = found_in_6_12(&scenario("task radio fifo=9 cpu=0 loop run 100us sleep 2ms\nslice 1s long 0\n"));
+    let finding = of(&ended, "slice-cut").unwrap_or_else(|| panic!("{ended:?}"));
+    assert!(finding.sentence.contains("long (slice 20ms)"), "the slice that was cut, not the present one: {finding:?}");
     let rare = scenario("task radio fifo=9 cpu=0 loop run 100us sleep 50ms\n");
     assert!(of(&found_in_6_12(&rare), "slice-cut").is_none(), "it keeps most slices");
 }
