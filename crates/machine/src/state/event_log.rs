@@ -90,6 +90,10 @@ impl<W: Write> EventLog<W> {
         for index in 0..hardware.nr_cpus() {
             let cpu = CpuId::from_index(index);
             let speed = machine.frequency(cpu);
+            let idle_since = machine.as_built_in().map(|machine| {
+                let sched = machine.sched();
+                sched.entity(sched.idle_task(cpu)).exec_start
+            });
             let state =
                 |state: &IdleState| json!({ "name": state.name, "power_uw": state.power_uw, "polls": state.polls });
             self.line(&json!({
@@ -100,6 +104,7 @@ impl<W: Write> EventLog<W> {
                 "domain": domains.iter().position(|domain| domain.contains(cpu)),
                 "part": speed.part(),
                 "khz": speed.khz(),
+                "idle_since": idle_since,
                 "idle_states": hardware.idle_states[index].iter().map(state).collect::<Vec<_>>(),
             }));
         }
@@ -151,8 +156,16 @@ impl<W: Write> EventLog<W> {
                 "is_kthread": spec.is_kthread,
                 "affinity": start.affinity.as_ref().and_then(cpus_of),
                 "cpuset": spec.cpuset,
+                "slice": start.slice.map(|slice| slice.0),
+                "reclaims": start.reclaims,
                 "later": later_attributes(machine.workload(), index),
             }));
+        }
+        for (at, change) in &machine.workload().changes {
+            let Some(mut line) = cpus_change(change) else { continue };
+            line["e"] = "change".into();
+            line["at"] = at.0.into();
+            self.line(&line);
         }
     }
 
@@ -172,6 +185,19 @@ fn cpus_of(affinity: &Affinity) -> Option<&[u32]> {
     match affinity {
         Affinity::All => None,
         Affinity::Cpus(cpus) => Some(cpus),
+    }
+}
+
+/// Returns the fields of a change of the CPUs that tasks may use; `None` for other changes.
+fn cpus_change(change: &Change) -> Option<Value> {
+    match change {
+        Change::Task { task, attributes } => {
+            let affinity = attributes.affinity.as_ref()?;
+            Some(json!({ "what": "affinity", "spec": task, "cpus": cpus_of(affinity) }))
+        }
+        Change::Attach { task, cpuset } => Some(json!({ "what": "attach", "spec": task, "cpuset": cpuset })),
+        Change::CpusetCpus { cpuset, cpus } => Some(json!({ "what": "setcpus", "cpuset": cpuset, "cpus": cpus })),
+        _ => None,
     }
 }
 
@@ -265,7 +291,8 @@ fn sched_event(event: &Event<'_>) -> Option<Value> {
         }),
         Event::Warning { cpu, warning, .. } => json!({ "e": "warning", "cpu": cpu.0, "what": format!("{warning:?}") }),
         Event::Eevdf(event) => return eevdf_event(event),
-        Event::Runtime { .. } | Event::PeltEntity { .. } | Event::PeltCfsRq { .. } | Event::Lag { .. } => return None,
+        Event::Runtime { task, runtime, .. } => json!({ "e": "runtime", "task": task_of(task), "ran": runtime.0 }),
+        Event::PeltEntity { .. } | Event::PeltCfsRq { .. } | Event::Lag { .. } => return None,
     })
 }
 
@@ -377,7 +404,7 @@ impl<W: Write> SchedObserver for EventLog<W> {
 
 impl<W: Write, E> Observer<E> for EventLog<W> {
     fn wants(&self) -> Interest {
-        Interest { events: true, details: true, accounting: false, lags: true }
+        Interest { events: true, details: true, accounting: true, lags: true }
     }
 
     fn wants_kernel_paths(&self) -> bool {
