@@ -33,6 +33,9 @@ import page
 import tables
 import witnesses
 
+# Random runs of a big audit, which must have each kind of claim, and the fewest of each ingredient and rule in it.
+BIG, FEWEST_ANSWERS, FEWEST_FINDINGS = 2000, 200, 20
+
 PROGRAM, ROOT, CATALOGUE = None, None, None
 
 
@@ -57,8 +60,10 @@ def fairlab(arguments, directory, cut_after=None):
         return None, err
 
 
-def audit_run(name, arguments, directory, cut_after=None, with_exports=True, with_text=True):
-    """Runs a workload with an event log, recomputes its metrics and compares them."""
+def audit_run(name, arguments, directory, cut_after=None, with_exports=True, with_text=True, with_claims=True):
+    """Runs a workload with an event log, recomputes its metrics and compares them. Claims are of repeated runs, and so are
+    pages, which `with_text` adds to them.
+    """
     workload = arguments
     files = ("events.jsonl", "tables", "trace.txt", "run", "page.html")
     log_file, table_directory, trace, run_directory, page_file = (Path(directory) / file for file in files)
@@ -78,16 +83,20 @@ def audit_run(name, arguments, directory, cut_after=None, with_exports=True, wit
     comparison.walk("", "", reported, recomputed)
     built_in = log.machine["built_in"]
     checked = evidence.audit(comparison, log, reported["findings"]) if built_in else Counter()
+    nr_answers = 0
+    if with_claims:
+        state_file = Path(directory) / "state.jsonl"
+        fairlab(["run", *workload, "-o", str(run_directory), "--trace-jsonl", str(state_file)], directory)
+        explain = lambda options: fairlab(["explain", str(run_directory), *options, "--json"], directory)[0]
+        if built_in:
+            counts, nr_answers = claims.audit(comparison, log, claims.read_state(state_file), name, explain)
+            checked += counts
     if with_text:
         text = subprocess.run(
             [PROGRAM, "run", *workload, "--tables", "all", "--measure", "all"],
             cwd=directory, capture_output=True, text=True, timeout=600,
         )
         tables.compare(comparison, text.stdout, recomputed)
-        state_file = Path(directory) / "state.jsonl"
-        fairlab(["run", *workload, "-o", str(run_directory), "--trace-jsonl", str(state_file)], directory)
-        explain = lambda options: fairlab(["explain", str(run_directory), *options, "--json"], directory)[0]
-        checked += claims.audit(comparison, log, claims.read_state(state_file), name, explain) if built_in else Counter()
         fairlab(["report", str(run_directory), "-o", str(page_file)], directory)
         run, rules = page.read(page_file)
         page.compare(comparison, run, rules, log)
@@ -99,10 +108,11 @@ def audit_run(name, arguments, directory, cut_after=None, with_exports=True, wit
     found = [what for what, took_effect in cases.ingredients(log).items() if took_effect]
     if reported.get("cut_short_of_ns"):
         found.append("cut runs")
-    if "kernel" in reported["run"] and reported["run"]["kernel"] != "6.1":
+    if built_in and reported["run"].get("kernel") not in ("6.1", "6.12"):
         found.append("kernels before 6.1")
     row = result(name, comparison, found, len(log.events))
-    return {**row, "witnesses": installed, "claims": checked}
+    rules = Counter(finding["rule"] for finding in reported["findings"]) if built_in else Counter()
+    return {**row, "witnesses": installed, "claims": checked, "answers": nr_answers, "rules": rules}
 
 
 def audit_random(name, case, directory):
@@ -111,8 +121,9 @@ def audit_random(name, case, directory):
         (Path(directory) / file).write_text(text, encoding="utf-8")
     arguments, cut_after = [case.workload(), *case.options], 0.25 if case.is_cut else None
     # A run that is cut has no second one with the same end.
-    with_text = case.seed % 4 == 1 and not case.is_cut
-    return audit_run(name, arguments, directory, cut_after, with_exports=case.seed % 4 == 0, with_text=with_text)
+    part = case.seed % 4
+    with_text, with_claims = part == 1 and not case.is_cut, part in (1, 3) and not case.is_cut
+    return audit_run(name, arguments, directory, cut_after, with_exports=part == 0, with_text=with_text, with_claims=with_claims)
 
 
 def audit_bench(name, command, options, directory):
@@ -171,6 +182,23 @@ def result(name, comparison, ingredients, nr_events):
     }
 
 
+def audit_engine(name, scenario, directory):
+    """Checks that explanations and findings of an engine's run are rejected: its scheduler records no reasons."""
+    engines, _ = fairlab(["kernel", "list", "--json"], directory)
+    names = [engine["name"] for engine in engines or []]
+    comparison = compare.Comparison(CATALOGUE)
+    if not names:
+        return {**result(name, comparison, [], 0), "engine": "not checked, because none is installed"}
+    run = ["run", scenario, "--for", "20ms", "--engine", f"kernel:{names[0]}", "--json"]
+    for arguments in ([*run, "-o", "run"], ["explain", "run", "--cpu", "0", "--at", "5ms", "--json"], [*run, "--findings"]):
+        answer, error = fairlab(arguments, directory)
+        comparison.nr_compared += 1
+        is_rejected = answer is None and "engine" in error
+        if is_rejected == ("-o" in arguments):
+            comparison.add_claim("engine", " ".join(arguments), answer or error, "an error that names engines, of all but the run")
+    return {**result(name, comparison, [], 0), "engine": f"explanations and findings of kernel:{names[0]} are rejected"}
+
+
 def audit_case(job):
     """Audits one job in a directory of its own."""
     kind, name, arguments = job
@@ -184,6 +212,8 @@ def audit_case(job):
             return row
         if kind == "bench":
             return audit_bench(name, *arguments, directory)
+        if kind == "engine":
+            return audit_engine(name, arguments, directory)
         if kind == "compare":
             return audit_comparison(name, *arguments, directory)
         if kind == "judgements":
@@ -214,6 +244,7 @@ def jobs(arguments):
         for path in sorted((ROOT / "xtask/audit/runs").iterdir()):
             if path.suffix in (".scn", ".json"):
                 yield "file", f"run {path.name}", [str(path), *options_in(path)]
+        yield "engine", "explanations of engines", str(ROOT / "scenarios/hello.json")
         for command, options in bench.RUNS:
             yield "bench", f"bench {command} {options}", (command, options)
         for run in comparisons.RUNS:
@@ -244,6 +275,47 @@ def read_results(path):
     return done
 
 
+def kinds_of(schema):
+    """Returns the kinds of claims or evidence that a format has."""
+    def found(part):
+        if isinstance(part, dict):
+            kind = part.get("properties", {}).get("kind", {})
+            if isinstance(kind, dict) and "const" in kind:
+                yield kind["const"]
+        for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else []:
+            yield from found(inner)
+
+    return sorted(set(found(fairlab(["schema", schema], ROOT)[0])))
+
+
+def print_claims(audited, random_runs):
+    """Prints what was checked of explanations and findings, and returns what a big audit has too rarely."""
+    sums = lambda key: sum((Counter(row.get(key, {})) for row in audited), Counter())
+    by_kind, by_rule, by_ingredient = sums("claims"), sums("rules"), Counter()
+    for row in audited:
+        for what in row["ingredients"]:
+            by_ingredient[what] += row.get("answers", 0)
+    text = lambda counts: ", ".join(f"{what} {count}" for what, count in counts.most_common()) or "none"
+    print(f"{by_kind.total()} claims of explanations and findings checked:", text(by_kind))
+    print(f"{sum(row.get('answers', 0) for row in audited)} explanations checked, by ingredient of their runs:", text(by_ingredient))
+    for row in audited:
+        if "engine" in row:
+            print(f"engines: {row['engine']}")
+    print(f"{by_rule.total()} findings checked, by rule:", text(by_rule))
+    if random_runs < BIG:
+        return []
+    never = [kind for kind in kinds_of("explain") if not by_kind[kind]]
+    never += [kind for kind in kinds_of("findings") if not by_kind["finding " + kind] and kind not in evidence.FAULTS]
+    rules = {rule for rule in [*evidence.RULES.values(), *evidence.WAITS.values()] if rule}
+    few_rules = sorted(rule for rule in rules if by_rule[rule] < FEWEST_FINDINGS)
+    few = sorted(what for what in cases.EXPLAINED if by_ingredient[what] < FEWEST_ANSWERS)
+    for what, names in [("never checked", never), (f"fewer than {FEWEST_FINDINGS} findings", few_rules),
+                        (f"fewer than {FEWEST_ANSWERS} explanations", few)]:
+        if names:
+            print(f"{what}:", ", ".join(names))
+    return never + few_rules + few
+
+
 def print_report(rows, random_runs):
     """Prints the result, and returns whether everything agrees."""
     audited = [row for row in rows if "error" not in row]
@@ -256,12 +328,11 @@ def print_report(rows, random_runs):
           f"{len(differences)} differences, {len(errors)} errors")
     witnesses = Counter(tool for row in audited for tool in row.get("witnesses", []))
     print("exports read by other tools:", ", ".join(f"{tool} {nr} runs" for tool, nr in witnesses.items()) or "none")
-    claims_by_kind = sum((Counter(row.get("claims", {})) for row in audited), Counter())
-    print(f"{claims_by_kind.total()} claims of explanations, findings and comparisons checked:",
-          ", ".join(f"{kind} {nr}" for kind, nr in claims_by_kind.most_common()))
-    unseen = judgements.KINDS - set(claims_by_kind) if any("conclusions of" in row["name"] for row in rows) else set()
+    unseen = judgements.KINDS - {kind for row in rows for kind in row.get("claims", {})}
+    unseen = unseen if any("conclusions of" in row["name"] for row in rows) else set()
     if unseen:
         print("conclusions of comparisons that no run had:", ", ".join(sorted(unseen)))
+    rare = print_claims(audited, random_runs)
     missing = sorted(
         path for path in CATALOGUE[0]
         if path not in paths and not any(other.startswith(path + ".") for other in paths)
@@ -278,14 +349,14 @@ def print_report(rows, random_runs):
               f"reported {first['reported']}, recomputed {first['recomputed']}")
     for row in errors[:10]:
         print(f"error: {row['name']}: {' / '.join(row['error'])}")
-    rare = []
     if random_runs:
         counts = Counter(what for row in audited for what in row["ingredients"])
         print("ingredients:", ", ".join(f"{what} {count}" for what, count in counts.most_common()))
-        if random_runs >= 2000:
-            rare = [what for what, count in counts.items() if count < cases.QUOTA]
-            if rare:
-                print(f"in fewer than {cases.QUOTA} runs:", ", ".join(rare))
+        if random_runs >= BIG:
+            few = [what for what, count in counts.items() if count < cases.QUOTA]
+            if few:
+                print(f"in fewer than {cases.QUOTA} runs:", ", ".join(few))
+            rare += few
     return not differences and not errors and not rare and not unseen
 
 

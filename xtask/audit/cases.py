@@ -7,8 +7,19 @@ by the recipe: a hotplug operation that the kernel rejects does not count.
 
 import random
 
+from recipes import RECIPES
+
+# Part of the cases that follow a recipe.
+RECIPE_PART = 0.4
+
 # Smallest number of runs of 2,000 in which each ingredient must have taken effect.
 QUOTA = 50
+# Ingredients of which a big audit must check enough explanations.
+EXPLAINED = [
+    "quota throttling", "quota throttling in nested groups", "real-time throttling", "deadline throttling", "delayed dequeue",
+    "limited lag", "slices of tasks", "fair servers that ran tasks", "fair-server changes", "class changes", "affinity changes",
+    "cpuset changes", "hotplug", "several kinds of CPUs", "SMT", "costs", "steal time", "exec", "batch and idle tasks",
+]
 
 
 class Case:
@@ -20,15 +31,27 @@ class Case:
         self.files, self.options, self.is_cut = {}, [], False
         self.length_ms = self.random.choice([20, 60, 120, 200])
         self.nr_cpus = self.random.choice([1, 2, 3, 4, 6, 8, 12])
-        draw = self.random.random()
-        self.has_machine = draw < 0.7
+        self.has_machine = False
+        if self.maybe(RECIPE_PART):
+            self.recipe()
+            return
+        self.has_machine = self.maybe(0.7)
         if self.has_machine:
             self.machine()
-        if self.random.random() < 0.2:
+        if self.maybe(0.2):
             self.recorded()
         else:
             self.scenario()
         self.settings()
+
+    def recipe(self):
+        """Writes the scenario of a recipe. Its machine is its own, and so are its settings but for measured times."""
+        self.length_ms = self.pick(200, 300, 400)
+        lines = self.pick(*RECIPES)(self)
+        self.nr_cpus = int(lines[0].split()[1])
+        self.files["run.scn"] = "\n".join([*lines, f"end {self.length_ms}ms"]) + "\n"
+        if self.maybe(0.1):
+            self.options += ["--warmup", f"{self.random.randrange(1, self.length_ms // 8)}ms"]
 
     def maybe(self, chance):
         return self.random.random() < chance
@@ -38,8 +61,23 @@ class Case:
 
     def cpus(self):
         """Returns a range of CPUs as text."""
-        low = self.random.randrange(self.nr_cpus)
-        return f"{low}-{self.random.randrange(low, self.nr_cpus)}"
+        return self.cpus_of(self.nr_cpus)
+
+    def cpus_of(self, nr_cpus):
+        """Returns a range of the first CPUs as text."""
+        low = self.random.randrange(nr_cpus)
+        return f"{low}-{self.random.randrange(low, nr_cpus)}"
+
+    def some_changes(self, tasks, nr_cpus, most):
+        """Returns up to `most` changes of tasks: affinity, class, weight."""
+        lines = []
+        for _ in range(self.random.randrange(most + 1)):
+            task = self.pick(*tasks)
+            lines.append(self.pick(
+                f"affinity {self.at()} {task} {self.cpus_of(nr_cpus)}", f"policy {self.at()} {task} {self.policy()}",
+                f"policy {self.at()} {task} {self.pick('fair', 'batch', 'fifo=4')}", f"nice {self.at()} {task} {self.pick(-5, 3, 19)}",
+            ))
+        return lines
 
     def at(self):
         return f"{self.random.randrange(1, self.length_ms * 1000)}us"
@@ -277,15 +315,32 @@ def ingredients(log):
     states = {}
     for event in log.of("idle_enter"):
         states.setdefault(event["cpu"], set()).add(event["state"])
+    limits = {event["class"] for event in log.of("throttling") if event["on"]}
+    limiting = {event["group"] - 1 for event in log.of("throttling") if event["class"] == "fair"}
+    made = {event["what"] for event in log.of("changed") if event["result"] == 0}
+    ranks = {}
+    for event in log.of("prio"):
+        ranks.setdefault(event["task"], set()).add(0 if event["prio"] < 0 else 1 if event["prio"] < 100 else 2)
     policies = {(log.specs[fork["spec"]]["policy"] or "Normal").split("(")[0].split()[0] for fork in log.forks.values()}
     return {
         "hotplug": any(event["result"] == 0 for event in log.of("hotplug")),
-        "affinity": any(event["what"] == "affinity" and event["result"] == 0 for event in log.of("changed")),
+        "affinity changes": "affinity" in made,
+        "cpuset changes": "cpuset" in made or "cpuset" in kinds,
+        "class changes": any(len(classes) > 1 for classes in ranks.values()),
+        "fair-server changes": "server" in made,
+        "fair servers that ran tasks": any(event["step"] == "Picked" for event in log.of("server")),
+        "quota throttling": "fair" in limits,
+        "quota throttling in nested groups": any(log.groups[group]["parent"] is not None for group in limiting),
+        "real-time throttling": "real-time" in limits,
+        "deadline throttling": "deadline" in limits,
+        "delayed dequeue": any(event["step"] == "Begins" for event in log.of("delay")),
+        "limited lag": "limited_lag" in kinds,
+        "slices of tasks": "slice" in made or any(spec["slice"] for spec in log.specs),
+        "several kinds of CPUs": len({cpu["capacity"] for cpu in log.cpus}) > 1,
         "real-time tasks": bool(policies & {"Fifo", "RoundRobin"}),
         "deadline tasks": "Deadline" in policies,
         "batch and idle tasks": bool(policies & {"Batch", "Idle"}),
-        "bandwidth": any(event["on"] for event in log.of("group_throttling")),
-        "throttled tasks": any(event["on"] for event in log.of("throttling")),
+        "throttled groups": any(event["on"] for event in log.of("group_throttling")),
         "warm-up": log.reset_index > 0,
         "SMT": log.machine["has_smt"],
         "turbo": log.machine["has_turbo"] and "speed" in kinds,

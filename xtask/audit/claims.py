@@ -11,7 +11,8 @@ from collections import Counter
 
 from moment import KEPT_PASSES, Moment
 
-QUESTIONS_PER_RUN = 8
+QUESTIONS_PER_RUN = 12
+MAX_MEMBERS = 16
 CLASSES = {2: "real-time", 3: "deadline"}
 IDLE = {"Idle": "idle", "NotIdle": "busy", "NewlyIdle": "newly-idle"}
 BALANCE_KICK, STATS_KICK = 1, 2
@@ -58,9 +59,11 @@ class One(Unknown):
 class Checker:
     """Recomputes the claims of one explanation."""
 
-    def __init__(self, moment, state):
-        """`state` has the values of the scheduler at the end of the run, if this is the moment."""
-        self.at, self.log, self.state = moment, moment.log, state
+    def __init__(self, moment, state, nr_levels):
+        """`state` has the values of the scheduler at the end of the run, if this is the moment. `nr_levels` is the reported
+        number of domain levels, which the log does not have after hotplug.
+        """
+        self.at, self.log, self.state, self.nr_levels = moment, moment.log, state, nr_levels
 
     def ns(self, t):
         return None if t is None else t - self.at.start
@@ -81,6 +84,16 @@ class Checker:
             "cpu": UNKNOWN if task.state == "new" else task.cpu, "since_ns": self.ns(task.since),
             "runnable_since_ns": runnable,
         }
+
+    def family(self, name, numbers):
+        """Returns the claim about a family, given the numbers of its forked tasks."""
+        def row(number):
+            state = self.task_state(number)
+            own = {key: state[key] for key in ("state", "cpu", "since_ns")}
+            return {"name": self.log.name_of(self.log.forks[number]["index"]), **own}
+
+        members = [row(number) for number in numbers[:MAX_MEMBERS]]
+        return {"family": name, "at_ns": self.ns(self.at.now), "nr_tasks": len(numbers), "members": members}
 
     def selection(self, number):
         task = self.at.tasks[number]
@@ -181,24 +194,23 @@ class Checker:
         return range(-(1 << 62), 1 << 62) if None in times else [times[0] - times[1]]
 
     def allowed(self, number):
-        """Returns the CPUs of a task, if nothing has changed them."""
-        spec = self.log.specs[self.log.forks[number]["spec"]]
-        has_changed = {"affinity", "cpuset"} & self.at.changed or self.at.nr_hotplugs
-        if has_changed or spec["later"] or spec["cpuset"] is not None:
+        """Returns the CPUs that a task may use."""
+        possible = self.at.affinities.possible[number]
+        if possible is None:
             return Unknown(lambda cpus: 0 < len(cpus) <= self.log.nr_cpus and cpus == sorted(set(cpus)))
-        cpus = list(range(self.log.nr_cpus)) if spec["affinity"] is None else sorted(spec["affinity"])
-        return [cpu for cpu in cpus if cpu < self.log.nr_cpus]
+        lists = [sorted(cpus) for cpus in possible]
+        return lists[0] if len(lists) == 1 else One(*lists)
 
     def idle_cpus(self, number):
         """Returns the idle CPUs that a task may use: between those that certainly idle and those that may."""
-        allowed, own = self.allowed(number), self.at.tasks[number].cpu
-        of_task = range(self.log.nr_cpus) if isinstance(allowed, Unknown) else allowed
-        may = {cpu for cpu in of_task if self.log.is_idle_task(self.at.cpus[cpu].current) and not self.at.cpus[cpu].offline}
-        may -= {own}
+        possible, own = self.at.affinities.possible[number], self.at.tasks[number].cpu
+        possible = {frozenset(), frozenset(range(self.log.nr_cpus))} if possible is None else possible
+        idle = {cpu for cpu, state in enumerate(self.at.cpus) if self.log.is_idle_task(state.current) and state.offline is None}
+        may = idle & frozenset.union(*possible) - {own}
         # Selected and not enqueued yet, a task keeps its CPU from being idle.
         busy = {task.cpu for task in self.at.tasks.values() if task.state in ("waits", "throttled")}
         busy |= {task.selection["cpu"] for task in self.at.tasks.values() if task.selection and not task.is_done}
-        must = set() if isinstance(allowed, Unknown) or self.log.machine["has_costs"] else may - busy
+        must = set() if self.log.machine["has_costs"] else may & frozenset.intersection(*possible) - busy
         return Unknown(lambda cpus: must <= set(cpus) <= may and cpus == sorted(cpus))
 
     def allowed_cpus(self, number):
@@ -217,9 +229,16 @@ class Checker:
         if kind == "fair":
             return {**claim, "limit": "quota", "group": self.at.path(group - 1),
                     "own_group": self.at.path(self.at.group_of(number)), "idle": self.idle_cpus(number)}
+        budget = self.at.budgets[number]
         if not task.ran_when_throttled:
-            return {**claim, "limit": "deadline-wakeup", "remaining_ns": UNKNOWN}
-        return {**claim, "limit": One("deadline-runtime", "deadline-yield"), "remaining_ns": Unknown(lambda ns: ns <= 0)}
+            return {**claim, "limit": "deadline-wakeup", "remaining_ns": budget.runtime if budget.is_known else UNKNOWN}
+        if not budget.is_known:
+            return {**claim, "limit": One("deadline-runtime", "deadline-yield"), "remaining_ns": Unknown(lambda ns: ns <= 0)}
+        if budget.runtime > 0:
+            return {**claim, "limit": "deadline-yield"}
+        if budget.runtime == 0:
+            return {**claim, "limit": One("deadline-runtime", "deadline-yield"), "remaining_ns": One(0)}
+        return {**claim, "limit": "deadline-runtime", "remaining_ns": budget.runtime}
 
     # Claims about decisions of EEVDF.
 
@@ -282,15 +301,14 @@ class Checker:
                     "last_starved_ns": None})
         is_above = self.at.rank(state.current) not in (0, 1)
         recent = state.starved if state.served and state.starved and 0 <= state.served - state.starved < server["period"] else None
-        waits = server["waits_until"]
+        waits, runtimes = server["waits_until"], state.budget.possible()
         # What fair tasks have used since the last step is not left to the server: it waits that much longer.
         runs_from = Related(lambda ns, claim: ns == self.ns(waits) + server["runtime"] - claim["runtime_ns"])
         return {
             "cpu": cpu, "max_runtime_ns": UNKNOWN if "server" in self.at.changed else server["max_runtime"],
             "period_ns": UNKNOWN if "server" in self.at.changed else server["period"],
             "active": server["step"] != "Stopped",
-            # Fair tasks use the budget between the steps.
-            "runtime_ns": Unknown(lambda ns: ns <= max(server["runtime"], server["max_runtime"])),
+            "runtime_ns": One(*runtimes) if runtimes else Unknown(lambda ns: ns <= server["max_runtime"]),
             "last_step": self.rule(server["step"]), "last_step_at_ns": self.ns(server["t"]),
             "runs_from_ns": runs_from if is_above and waits is not None else None,
             "last_ran_ns": self.ns(state.served), "last_starved_ns": self.ns(recent),
@@ -405,10 +423,19 @@ class Checker:
     def domain_levels(self, cpu):
         domains = self.domains(cpu)
         if domains is None:
-            return None
-        return [{"cpu": cpu, "level": level, "domain": domain, "balance_interval_ms": Unknown(lambda ms: ms > 0),
-                 "nr_balance_failed": Unknown(lambda nr: 0 <= nr <= self.at.cpus[cpu].nr_passes)}
+            return [self.rebuilt_level(cpu, level) for level in range(self.nr_levels)]
+        of_level = self.at.cpus[cpu].domains
+        return [{"cpu": cpu, "level": level, "domain": domain, "balance_interval_ms": One(*sorted(of_level[level].intervals)),
+                 "nr_balance_failed": of_level[level].nr_failed}
                 for level, domain in sorted(domains.items())]
+
+    def rebuilt_level(self, cpu, level):
+        """Returns the claim about a domain that hotplug has built, whose CPUs are not in the log."""
+        online = {other for other, state in enumerate(self.at.cpus) if state.offline is None}
+        is_possible = lambda domain: cpu in domain["cpus"] and len(domain["cpus"]) > 1 and online.issuperset(domain["cpus"])
+        nr_passes = self.at.cpus[cpu].nr_passes
+        return {"cpu": cpu, "level": level, "domain": Unknown(is_possible), "balance_interval_ms": Unknown(lambda ms: ms > 0),
+                "nr_balance_failed": Unknown(lambda nr: 0 <= nr <= nr_passes)}
 
     # Explanations: kinds in their order.
 
@@ -430,6 +457,15 @@ class Checker:
         return claims + [("current-task", self.current_task(number)), ("allowed-cpus", self.allowed_cpus(number)),
                          ("throttling", self.throttling(number))]
 
+    def of_family(self, name):
+        numbers = [number for number, _ in self.at.workload() if self.log.family_of(number) == name]
+        if len(numbers) < 2:
+            return None
+        numbers.sort(key=lambda number: self.log.forks[number]["index"])
+        waiting = [number for number in numbers if self.at.tasks[number].state == "waits"]
+        first = min(waiting, key=lambda number: self.at.tasks[number].since) if waiting else numbers[0]
+        return [("family", self.family(name, numbers)), *self.of_task(first)]
+
     def of_cpu(self, cpu):
         state = self.at.cpus[cpu]
         claims = [("cpu-state", self.cpu_state(cpu))]
@@ -438,13 +474,15 @@ class Checker:
         is_idle = self.log.is_idle_task(state.current)
         if is_idle:
             claims += [("waiting-tasks", self.waiting_tasks(cpu, True)), ("waiting-tasks", self.waiting_tasks(cpu, False))]
-            if self.domains(cpu) is None:
-                return None
-            if not self.domains(cpu):
-                claims.append(("no-domain", {"cpu": cpu}))
+            domains = self.domains(cpu)
+            without = ("no-domain", {"cpu": cpu})
+            within = [("newly-idle", self.newly_idle(cpu)), ("idle-passes", self.idle_passes(cpu)), ("tick", self.tick(cpu)),
+                      ("kick", Optional(self.kick(cpu, False)))]
+            if domains is None:
+                # The log does not have the domains that hotplug builds.
+                claims += [(kind, claim and Optional(claim)) for kind, claim in [without, *within]]
             else:
-                claims += [("newly-idle", self.newly_idle(cpu)), ("idle-passes", self.idle_passes(cpu)), ("tick", self.tick(cpu)),
-                           ("kick", Optional(self.kick(cpu, False)))]
+                claims += within if domains else [without]
         else:
             claims += self.placement(state.current)
             if self.at.rank(state.current) == 1:
@@ -458,8 +496,6 @@ class Checker:
     def of_balance(self, cpu):
         claims = [("passes", self.passes(cpu))]
         levels = self.domain_levels(cpu)
-        if levels is None:
-            return None
         if not levels:
             claims.append(("no-domain", {"cpu": cpu}))
         return claims + [("kick", self.kick(cpu, True)), *(("domain-level", level) for level in levels)]
@@ -528,11 +564,18 @@ def questions(log, seed):
     for _ in range(QUESTIONS_PER_RUN):
         draw = dice.random()
         at = length if draw < 0.15 else dice.choice(times) if times and draw < 0.5 else dice.randrange(0, length + 1)
-        kind = dice.choice(["task", "task", "task", "cpu", "cpu", "balance"])
+        kind = dice.choice(["task", "task", "task", "cpu", "cpu", "balance", "family"])
         if kind == "task" and forks:
             fork = dice.choice(forks)
             number = fork["task"] if fork["t"] <= start + at else None
             yield ["--task", str(fork["pid"])], at, lambda checker, number=number: checker.of_task(number)
+        elif kind == "family" and forks:
+            # A family of one task is explained as the task.
+            sizes = Counter(log.family_of(fork["task"]) for fork in forks)
+            families = [family for family, size in sorted(sizes.items()) if size > 1]
+            if families:
+                family = dice.choice(families)
+                yield ["--task", family], at, lambda checker, family=family: checker.of_family(family)
         elif kind == "balance":
             cpu = dice.randrange(log.nr_cpus)
             yield ["--balance", str(cpu)], at, lambda checker, cpu=cpu: checker.of_balance(cpu)
@@ -554,19 +597,25 @@ def read_state(path):
 
 
 def audit(comparison, log, state, seed, explain):
-    """Asks random questions, with `explain` as the program, and checks the answers. Returns checked claims by kind."""
-    counts, moment = Counter(), Moment(log)
+    """Asks random questions, with `explain` as the program, and checks the answers. Returns checked claims by kind, and the
+    number of answers.
+    """
+    counts, moment, nr_answers = Counter(), Moment(log), 0
     for option, at, expected_of in sorted(questions(log, seed), key=lambda question: question[1]):
         question = " ".join([*option, "--at", f"{at}ns"])
         answer = explain([*option, "--at", f"{at}ns"])
         moment.advance(log.machine["t"] + at)
         # A task that another one forks later does not exist yet.
-        if answer is None and "--task" in option and not any(str(fork["pid"]) in option for fork in moment.forks.values()):
+        asked = option[1] if "--task" in option else None
+        exists = any(asked in (str(fork["pid"]), log.family_of(fork["task"])) for fork in moment.forks.values())
+        if answer is None and asked and not exists:
             continue
         if answer is None:
             comparison.add_claim("explain", question, "an error", "an explanation")
             continue
-        expected = expected_of(Checker(moment, state if moment.now == log.end else None))
+        nr_levels = sum(claim["kind"] == "domain-level" for claim in answer["claims"])
+        expected = expected_of(Checker(moment, state if moment.now == log.end else None, nr_levels))
         if expected is not None:
             check(comparison, question, answer["claims"], expected, counts)
-    return counts
+            nr_answers += 1
+    return counts, nr_answers

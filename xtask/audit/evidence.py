@@ -7,9 +7,16 @@ sentence states about a task, a CPU and what ran meanwhile. A kind of evidence w
 
 from collections import Counter, defaultdict
 from findings import BACK_WITHIN, LATENCY, STARVATION, deadlines
+from groups import fair_shares
+from log import replay_tasks
+from metrics import Residency, kinds
 from moment import Moment
+from samples import Samples
 
 WINDOW = 200_000_000
+PERIOD = 20_000_000
+MIN_TURNS, PER_KEPT, STEPS_PER_READ = 20, 10, 16
+MIN_SLICE, MAX_SLICE = 100_000, 100_000_000
 MAX_SWITCH = 1_000_000
 RANKS = {"idle-task": 0, "real-time": 2, "deadline": 3}
 RULES = {
@@ -19,6 +26,8 @@ RULES = {
     "unfair-group": "unfair-group", "quota-exceeded": "quota-exceeded", "flapping": "overutilized-flapping",
     "stretched": "stretched", "missed-timers": "timer-missed", "cut-slices": "slice-cut", "limited-lag": "lag-limited",
 }
+# Kinds that only faults of the scheduler make: no run has them.
+FAULTS = {"lost-wakeup"}
 WAITS = {"cpu": "starvation", "wakeup-latency": "late-wakeup", "wakeup-latency-of-deadline": "late-wakeup", "runtime": "throttled"}
 
 
@@ -145,28 +154,161 @@ class Evidence:
     def ping_pong(self, finding, evidence, _numbers):
         self.expect(finding, "within", evidence["within_ns"], BACK_WITHIN)
 
-    def was_busy(self, finding, cpu):
-        """Whether a CPU ran tasks in the first half of a sampled period, whose middle is the moment."""
-        start = max(self.at.now - finding["worst_ns"] // 2, self.log.machine["t"])
-        return any(not self.log.is_idle_task(number) for number in self.at.run_times([(start, cpu)], self.at.now + 1))
+    def samples(self):
+        """Returns the samples of the run. Findings that need them are rare."""
+        self.own_samples = getattr(self, "own_samples", None) or Samples(self.log)
+        return self.own_samples
 
     def misfit(self, finding, evidence, _numbers):
-        self.expect_true(finding, "busy", self.was_busy(finding, evidence["cpu"]))
+        """Recomputes all periods in which a CPU ran a task that is too big for it while a bigger allowed CPU idled."""
+        samples, moment = self.samples(), Moment(self.log)
         capacities = [cpu["capacity"] for cpu in self.log.cpus]
-        self.expect_true(finding, "bigger CPU", capacities[evidence["cpu"]] < max(capacities))
+        found, since = [], {}
+
+        def end_period(cpu, t):
+            start = since.pop(cpu, t)
+            if t - start >= PERIOD:
+                found.append((t - start, -len(found), cpu, t))
+
+        for t in samples.times():
+            moment.advance(t)
+            for cpu, capacity in enumerate(capacities):
+                task, _ = samples.current(cpu, t)
+                is_too_big = samples.is_busy(cpu, t) and samples.fit(task, t) == "TooSmall"
+                possible = moment.affinities.possible.get(task) or {frozenset()}
+                bigger = [other for other in frozenset.intersection(*possible) if capacities[other] > capacity]
+                if is_too_big and any(samples.is_idle(other, t) for other in bigger):
+                    since.setdefault(cpu, t)
+                else:
+                    end_period(cpu, t)
+        for cpu in list(since):
+            end_period(cpu, self.log.end)
+        if not found:
+            self.expect(finding, "periods", finding["count"], 0)
+            return
+        worst, _, cpu, until = max(found)
+        start, step = self.log.machine["t"], samples.step
+        if any(period[0] - step < PERIOD for period in found):
+            return
+        near = lambda name, reported, expected, nr=1: abs(reported - expected) <= nr * step or self.expect(finding, name, reported, expected)
+        self.expect(finding, "count", finding["count"], len(found))
+        near("total", finding["total_ns"], sum(period[0] for period in found), len(found))
+        near("worst", finding["worst_ns"], worst)
+        if [period[0] > worst - 2 * step for period in found].count(True) == 1:
+            self.expect(finding, "cpu", evidence["cpu"], cpu)
+            near("at", finding["at_ns"], until - start - worst // 2, 2)
+        near("last", finding["last_ns"], max(period[3] for period in found) - start)
 
     def low_frequency(self, finding, evidence, _numbers):
-        self.expect_true(finding, "busy", self.was_busy(finding, evidence["cpu"]))
+        """Checks the samples of the worst period. Whether the utilisation needs a higher frequency is not in the log."""
+        samples, cpu = self.samples(), evidence["cpu"]
+        until = self.log.machine["t"] + finding["at_ns"] + finding["worst_ns"] // 2
+        since = until - finding["worst_ns"]
+        parts = [(self.log.machine["t"], self.log.cpus[cpu]["part"])]
+        for event in self.log.of("speed", "frequency"):
+            if event["cpu"] == cpu:
+                parts.append((event["t"], event["part"] if event["e"] == "speed" else event["capacity"]))
+        times = [t for t in samples.times() if since + samples.step <= t <= until - samples.step]
+        self.expect_true(finding, "samples", bool(times))
+        for t in times:
+            self.expect_true(finding, "busy", samples.is_busy(cpu, t))
+            below = [part for start, part in parts if start <= t][-2:]
+            self.expect_true(finding, "frequency", min(below) < 1024)
+        self.expect_true(finding, "total", finding["worst_ns"] <= finding["total_ns"] and finding["worst_ns"] >= PERIOD)
+        self.expect_true(finding, "count", finding["count"] * PERIOD <= finding["total_ns"] <= finding["count"] * finding["worst_ns"])
 
     def wasted_kicks(self, finding, evidence, _numbers):
         self.expect(finding, "count", finding["count"], evidence["nr_kicks"] - evidence["nr_with_moves"])
 
-    def unfair_share(self, finding, evidence, _numbers):
+    def window(self, finding):
+        """Returns begin and end of the window of an unfair share, whose end is the moment. The begin may be two steps earlier."""
+        return self.at.now + 1 - WINDOW, self.at.now + 1
+
+    def policy(self, number, moment):
+        """Returns the policy of a fair task at a moment, without its numbers; None if changes decide it."""
+        spec = self.log.specs[self.log.forks[number]["spec"]]
+        is_changed = any(isinstance(later, dict) for later in spec["later"])
+        policy = None if is_changed or moment.rank(number) != 1 else spec["policy"] or "Normal"
+        return policy and policy.split("(")[0].split()[0]
+
+    def is_near(self, finding, name, reported, expected, nr_tasks=1):
+        """Checks a CPU time. A task that runs is charged at its CPU's events, the latest of which is a tick or two ago."""
+        if abs(reported - expected) > 2 * nr_tasks * (self.log.machine["tick"] + self.samples().step):
+            self.expect(finding, name, reported, expected)
+
+    def unfair_share(self, finding, evidence, numbers):
+        self.share_of(finding, evidence)
+        if len(numbers) != 1:
+            return
+        samples, (start, until) = self.samples(), self.window(finding)
+        moment, (number,) = samples.moment(until), numbers
+        possible = moment.affinities.possible
+        def alike_since(start):
+            return [
+                other for other in moment.forks
+                if samples.is_always_runnable(other, start, until) and moment.group_of(other) == moment.group_of(number)
+                and possible[other] == possible[number] and self.log.forks[other]["t"] <= start
+            ]
+
+        # Within two steps of the begin, the log does not decide which tasks are compared.
+        alike, certain = alike_since(start), alike_since(start - 2 * samples.step)
+        policies = {self.policy(other, moment) for other in alike}
+        self.expect_true(finding, "always runnable", number in alike)
+        got = {other: samples.ran(other, start, until) for other in alike}
+        self.is_near(finding, "got", evidence["got_ns"], got.get(number, 0))
+        weights = moment.weights
+        is_certain = number in alike and alike == certain and len(possible[number] or []) == 1
+        if is_certain and policies <= {"Normal", "Batch"} and all(other in weights for other in alike):
+            members = [(weights[other], got[other], until - start) for other in alike]
+            due = dict(zip(alike, fair_shares(members)))
+            self.is_near(finding, "due", evidence["due_ns"], due[number], len(alike))
+
+    def unfair_group(self, finding, evidence, _numbers):
+        self.share_of(finding, evidence)
+        samples, (start, until) = self.samples(), self.window(finding)
+        moment, before = samples.moment(until), samples.moment(start)
+        group = next((place for place in range(len(self.log.groups)) if moment.path(place) == evidence["group"]), None)
+        self.expect_true(finding, "group", group is not None)
+        if group is None:
+            return
+        parent, rows, masks = self.log.groups[group]["parent"], {}, set()
+        for number in moment.forks:
+            if moment.rank(number) != 1:
+                continue
+            above = moment.group_of(number)
+            while above is not None and self.log.groups[above]["parent"] != parent:
+                above = self.log.groups[above]["parent"]
+            if above is None:
+                continue
+            row = rows.setdefault(above, [0, 0, 0])
+            ran = samples.ran(number, start, until)
+            is_hungry = number in before.forks and samples.is_always_runnable(number, start, until)
+            row[0] += ran
+            row[1] += is_hungry
+            row[2] += 0 if is_hungry else ran
+            if is_hungry:
+                masks.add(str(moment.affinities.possible[number]))
+        own = rows.get(group, [0, 0, 0])
+        self.expect_true(finding, "always runnable", own[1] > 0)
+        self.is_near(finding, "got", evidence["got_ns"], own[0], len(moment.forks))
+        # A group that is left out of the comparison cannot be distinguished, nor can shares that changed.
+        is_plain = not self.log.of("shares", "moved", "quota", "group_throttling") and all(row[1] for row in rows.values())
+        policies = {self.policy(number, moment) for number in moment.forks if moment.group_of(number) is not None}
+        if is_plain and len(masks) == 1 and policies <= {"Normal", "Batch"} and not any(spec["is_idle"] for spec in self.log.groups):
+            of_mask = next(iter(moment.affinities.possible[number] for number in moment.forks if moment.group_of(number) is not None))
+            nr_cpus = len(next(iter(of_mask)))
+            members = [
+                (self.log.groups[place]["shares"], ran, min(nr_hungry, nr_cpus) * (until - start) + others)
+                for place, (ran, nr_hungry, others) in rows.items()
+            ]
+            due = dict(zip(rows, fair_shares(members)))
+            self.is_near(finding, "due", evidence["due_ns"], due[group], len(moment.forks))
+
+    def share_of(self, finding, evidence):
         self.expect(finding, "window", evidence["window_ns"], WINDOW)
         self.expect_true(finding, "less than half", 2 * evidence["got_ns"] < evidence["due_ns"])
+        self.expect_true(finding, "missed", 5 * (evidence["due_ns"] - evidence["got_ns"]) > WINDOW)
         self.expect(finding, "worst", finding["worst_ns"], evidence["due_ns"] - evidence["got_ns"])
-
-    unfair_group = unfair_share
 
     def quota_exceeded(self, finding, evidence, _numbers):
         paths = [self.at.path(group) for group in range(len(self.log.groups))]
@@ -178,8 +320,30 @@ class Evidence:
         self.expect(finding, "measured", evidence["measured_ns"], self.log.end - self.log.from_t)
 
     def stretched(self, finding, evidence, _numbers):
-        self.expect(finding, "lost", finding["total_ns"], evidence["ran_ns"] - evidence["work_ns"])
-        self.expect_true(finding, "percent", 0 < evidence["percent"] <= 100)
+        residency = Residency(self.log, replay_tasks(self.log), kinds(self.log))
+        members = [number for number in self.log.forks if self.log.family_of(number) == evidence["family"]]
+        points, lost_to_capacity, lost_to_frequency = Counter(), 0, 0
+        for number in members:
+            points.update(residency.points[number])
+        for (cpus, (_, part)), ns in points.items():
+            at_highest = ns * min(self.log.cpus[cpus[0]]["capacity"], 1024) // 1024
+            lost_to_capacity += ns - at_highest
+            lost_to_frequency += at_highest - at_highest * min(part, 1024) // 1024
+        lost = lost_to_capacity + lost_to_frequency
+        ran, most = points.total(), max(points.values())
+        longest = []
+        for (cpus, (khz, part)), ns in points.items():
+            if ns == most:
+                longest.append((khz, part * 100 // 1024, self.log.cpus[cpus[0]]["capacity"]))
+        self.expect(finding, "ran", evidence["ran_ns"], ran)
+        self.expect(finding, "work", evidence["work_ns"], ran - lost)
+        self.expect(finding, "lost", (finding["total_ns"], finding["worst_ns"]), (lost, lost))
+        self.expect(finding, "by frequency", evidence["is_by_frequency"], lost_to_frequency >= lost_to_capacity)
+        self.expect(finding, "severity", finding["severity"], "medium" if lost_to_frequency >= lost_to_capacity else "low")
+        self.expect(finding, "percent", evidence["percent"], most * 100 // ran)
+        reported = evidence.get("khz"), evidence["speed_percent"], evidence["capacity"]
+        self.expect_true(finding, f"longest {reported}", reported in longest)
+        self.expect_true(finding, "long", lost >= ran - lost and lost_to_frequency * 20 >= self.log.end - self.log.from_t)
 
     def missed_timers(self, finding, evidence, _numbers):
         self.expect_true(finding, "missed", finding["count"] <= evidence["nr_arrivals"])
@@ -187,8 +351,50 @@ class Evidence:
     def cut_slices(self, finding, evidence, _numbers):
         self.expect_true(finding, "turns", finding["count"] <= evidence["nr_turns"])
         self.expect_true(finding, "average", 2 * evidence["average_ns"] < evidence["slice_ns"])
-        names = set(self.log.names.values()) | {None}
-        self.expect_true(finding, "follower", evidence["follower"] in names)
+        if any(event["what"] in ("slice", "policy") for event in self.log.of("changed")):
+            return
+        turns = self.turns(evidence["family"])
+        found = [track for track in turns.values() if len(track["ran"]) >= MIN_TURNS and track["kept"] * PER_KEPT < len(track["ran"])]
+        cut = sum(len(track["cut"]) for track in found)
+        self.expect(finding, "count", (finding["count"], evidence["nr_turns"]), (cut, sum(len(track["ran"]) for track in found)))
+        self.expect(finding, "average", evidence["average_ns"], sum(sum(track["cut"]) for track in found) // max(cut, 1))
+        most = max((len(track["cut"]) for track in found), default=0)
+        worst = next((track for track in found if len(track["cut"]) == most), None)
+        if worst:
+            self.expect(finding, "worst", (evidence["task"], evidence["slice_ns"]), (worst["name"], worst["slice"]))
+            nr = max(worst["followers"].values())
+            first = min(number for number, count in worst["followers"].items() if count == nr)
+            fork = self.log.forks.get(first)
+            self.expect(finding, "follower", evidence.get("follower"), fork and self.log.name_of(fork["index"]))
+
+    def turns(self, family):
+        """Returns the turns of a family's tasks with slices that ended with a preemption. Slices are read at some samples."""
+        samples, tracks, since = self.samples(), {}, {}
+        reads = samples.times()[::STEPS_PER_READ]
+        for event in self.log.of("switch"):
+            if event["t"] > self.log.from_t:
+                start = max(since.get(event["prev"], self.log.from_t), self.log.from_t)
+                self.add_turn(tracks, family, reads, start, event)
+            since[event["next"]] = event["t"]
+        return dict(sorted(tracks.items()))
+
+    def add_turn(self, tracks, family, reads, start, event):
+        number = event["prev"]
+        fork = self.log.forks.get(number)
+        spec = self.log.specs[fork["spec"]] if fork else {}
+        if not fork or event["state"] != "R" or spec["family"] != family or not spec["slice"]:
+            return
+        if not any(fork["t"] <= read < event["t"] for read in reads):
+            return
+        length = min(max(spec["slice"], MIN_SLICE), MAX_SLICE)
+        new = {"name": self.log.name_of(fork["index"]), "slice": length, "ran": [], "cut": [], "kept": 0, "followers": Counter()}
+        track, ran = tracks.setdefault(number, new), event["t"] - start
+        track["ran"].append(ran)
+        if 2 * ran >= length:
+            track["kept"] += 1
+        else:
+            track["cut"].append(ran)
+            track["followers"][event["next"]] += 1
 
     def limited_lag(self, finding, evidence, numbers):
         limited = [event for event in self.log.of("limited_lag", counted=True) if self.log.family_of(event["task"]) == evidence["family"]]

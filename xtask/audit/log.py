@@ -17,7 +17,7 @@ class Log:
 
     def __init__(self, path):
         self.specs, self.groups, self.cpus, self.domains, self.cpusets = [], [], [], [], []
-        self.events, self.sched_domains, self.names = [], [], {}
+        self.events, self.sched_domains, self.names, self.changes = [], [], {}, []
         self.by_kind = defaultdict(list)
         self.reset_index, self.from_t, self.end = 0, None, None
         with open(path, encoding="utf-8") as lines:
@@ -36,7 +36,7 @@ class Log:
             self.machine, self.from_t = line, line["t"]
         elif kind == "cpuset_spec":
             self.cpusets.append(line)
-        elif kind in ("cpu", "domain", "group", "spec", "sched_domain"):
+        elif kind in ("cpu", "domain", "group", "spec", "sched_domain", "change"):
             getattr(self, kind + "s").append(line)
         elif kind == "reset":
             self.reset_index, self.from_t = len(self.events), line["t"]

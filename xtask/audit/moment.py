@@ -4,6 +4,10 @@
 from bisect import bisect_right
 from collections import defaultdict
 
+from affinity import Affinities
+from balancing import DomainBalance
+from budgets import DeadlineBudget, ServerBudget
+
 KEPT_PASSES = 12
 FIRST_FAIR = 100
 
@@ -42,7 +46,9 @@ class TaskAt:
 
 
 class CpuAt:
-    def __init__(self, cpu, start):
+    def __init__(self, log, cpu, start):
+        self.arrival, self.budget, self.unthrottled = None, ServerBudget(log, cpu), None
+        self.domains = {level: DomainBalance(len(domain["cpus"]), log.has_servers()) for level, domain in log.domains_of(cpu).items()}
         self.current, self.since, self.previous, self.offline = cpu, start, None, None
         self.switches = [(start, cpu)]
         self.passes, self.nr_passes, self.newly_idle, self.idle = [], 0, {}, {}
@@ -58,9 +64,10 @@ class Moment:
         self.log, self.start = log, log.machine["t"]
         self.now, self.position = self.start, 0
         self.tasks = defaultdict(TaskAt)
-        self.cpus = [CpuAt(cpu, self.start) for cpu in range(log.nr_cpus)]
+        self.cpus = [CpuAt(log, cpu, self.start) for cpu in range(log.nr_cpus)]
         self.groups, self.forks = {}, {}
         self.moved, self.nr_hotplugs, self.changed = [], 0, set()
+        self.affinities, self.budgets, self.weights = Affinities(log), {}, {}
 
     def advance(self, now):
         """Handles the events up to a later time."""
@@ -75,9 +82,22 @@ class Moment:
     def on_fork(self, t, event):
         self.forks[event["task"]] = event
         self.groups.setdefault(event["index"], self.log.specs[event["spec"]]["group"])
+        self.affinities.fork(event["task"], self.log.specs[event["spec"]])
+        self.budgets[event["task"]] = DeadlineBudget(self.log, self.log.specs[event["spec"]])
 
     def on_prio(self, t, event):
-        self.tasks[event["task"]].prio = event["prio"]
+        task = self.tasks[event["task"]]
+        if task.prio is not None and event["task"] in self.budgets:
+            self.budgets[event["task"]].forget()
+        task.prio = event["prio"]
+
+    def on_runtime(self, t, event):
+        number, ran = event["task"], event["ran"]
+        if number not in self.budgets:
+            return
+        self.cpus[self.tasks[number].cpu].budget.ran(ran, t - ran, self.rank(number) == 1)
+        if self.rank(number) == 3:
+            self.budgets[number].ran(ran, t)
 
     def on_selection(self, t, event):
         if event["kind"] != "Exec":
@@ -86,6 +106,7 @@ class Moment:
 
     def on_wakeup(self, t, event):
         task = self.tasks[event["task"]]
+        self.cpus[event["cpu"]].arrival = t
         if task.is_runnable():
             return
         task.forget_wakeup()
@@ -94,6 +115,8 @@ class Moment:
         if task.is_done:
             task.selection = None
         task.is_done = True
+        if self.rank(event["task"]) == 3:
+            self.budgets[event["task"]].woken(t)
         task.begin_wait(t, "forked" if event["new"] else "woken")
 
     def on_switch(self, t, event):
@@ -105,12 +128,17 @@ class Moment:
             prev.state, prev.since = "sleeps" if event["state"] == "S" else "ended", t
         following.end_wait(t)
         following.state, following.since, following.cpu = "runs", t, event["cpu"]
+        if self.log.is_idle_task(event["prev"]):
+            cpu.budget.idled(cpu.since if cpu.previous else cpu.budget.idle_since, cpu.arrival, t)
+        else:
+            cpu.budget.switched()
         cpu.previous, cpu.current, cpu.since = (event["prev"], event["state"]), event["next"], t
         cpu.switches.append((t, event["next"]))
 
     def on_migrate(self, t, event):
         task = self.tasks[event["task"]]
         task.cpu = event["to"]
+        self.cpus[event["to"]].arrival = t
         if task.state != "waits":
             return
         task.moves += 1
@@ -122,6 +150,8 @@ class Moment:
         task = self.tasks[event["task"]]
         if event["on"]:
             task.ran_when_throttled = task.state == "runs"
+        if self.rank(event["task"]) == 3:
+            self.budgets[event["task"]].throttling(t, event["on"])
         limit = (event["class"], event["group"]) if event["on"] else None
         was_waiting = task.state in ("waits", "throttled")
         has_changed = limit != task.limit
@@ -134,6 +164,8 @@ class Moment:
     def on_pass(self, t, event):
         cpu = self.cpus[event["cpu"]]
         cpu.nr_passes += 1
+        if event["level"] in cpu.domains:
+            cpu.domains[event["level"]].passed(event)
         cpu.passes = [*cpu.passes, event][-KEPT_PASSES:]
         if event["idle"] == "NewlyIdle":
             cpu.newly_idle[event["level"]] = event
@@ -145,6 +177,19 @@ class Moment:
                     move["pass"] = event
             self.moved = []
 
+    def on_group_throttling(self, t, event):
+        if not event["on"]:
+            self.cpus[event["cpu"]].unthrottled = t
+
+    def on_domain_stat(self, t, event):
+        domain = self.cpus[event["cpu"]].domains.get(event["level"])
+        if domain and event["counter"] == "alb_pushed":
+            domain.pushed()
+
+    def on_lost(self, t, event):
+        # The clock of a CPU's tasks leaves out interrupts and steal time.
+        self.cpus[event["cpu"]].budget.is_exact = False
+
     def on_kick(self, t, event):
         if event["reason"] != "CpuIsIdle":
             self.cpus[event["cpu"]].busy_kick = event
@@ -154,10 +199,13 @@ class Moment:
     def on_hotplug(self, t, event):
         if event["result"] == 0:
             self.nr_hotplugs += 1
+            self.affinities.hotplugged(event["cpu"], event["online"])
             cpu = self.cpus[event["cpu"]]
             cpu.offline = None if event["online"] else cpu.offline or t
 
     def on_pick(self, t, event):
+        for entity in event["entities"]:
+            self.weights[entity["task"]] = entity["weight"] >> 10
         cpu = self.cpus[event["cpu"]]
         if event["depth"] == 0:
             cpu.pending = []
@@ -183,6 +231,7 @@ class Moment:
     def on_server(self, t, event):
         cpu = self.cpus[event["cpu"]]
         cpu.server = event
+        cpu.budget.step(t, event, cpu.unthrottled == t)
         if event["step"] == "Picked":
             cpu.served = t
         elif event["step"] == "Starved":
@@ -190,6 +239,18 @@ class Moment:
 
     def on_changed(self, t, event):
         self.changed.add(event["what"])
+        if event["what"] == "server":
+            for cpu in self.cpus:
+                cpu.budget.forget()
+        fork = self.log.forks.get(self.log.task_of_index.get(event["index"]))
+        if fork and fork["task"] in self.forks:
+            if event["what"] == "affinity":
+                self.affinities.affinity_changed(fork["task"], fork["spec"], t)
+            elif event["what"] == "cpuset":
+                self.affinities.attached(fork["task"], fork["spec"], t)
+
+    def on_cpuset(self, t, event):
+        self.affinities.cpuset_changed(event["cpuset"], t)
 
     def on_moved(self, t, event):
         self.groups[event["index"]] = event["group"]
