@@ -60,15 +60,18 @@ impl Rule for Moves {
             |back: u64| back >= MIN_RETURNS && u128::from(back) * 1_000_000_000 > u128::from(PER_SECOND * length);
         let mut found: BTreeMap<usize, Finding> = BTreeMap::new();
         for (&task, moved) in self.tasks.iter().filter(|(_, moved)| is_often(moved.back)) {
-            let name = (about.name)(task);
-            let finding = found.entry(moved.family).or_insert_with(|| Finding {
-                at_ns: moment(moved.last_back),
-                ..Self::INFO
-                    .finding(evidence(about, self.back_within, moved.family, &name), Question::Task(name.clone()))
-            });
-            finding.count += moved.back;
-            finding.last_ns = finding.last_ns.max(moment(moved.last_back));
-            finding.evidence = evidence(about, self.back_within, moved.family, &name);
+            let count = moved.back + found.get(&moved.family).map_or(0, |finding| finding.count);
+            let at_ns = moment(moved.last_back);
+            // The finding is about the task that returned most recently.
+            if found.get(&moved.family).is_none_or(|finding| finding.at_ns < at_ns) {
+                let name = (about.name)(task);
+                let evidence = evidence(about, self.back_within, moved.family, &name);
+                let finding = Self::INFO.finding(evidence, Question::Task(name));
+                found.insert(moved.family, Finding { at_ns, last_ns: at_ns, ..finding });
+            }
+            if let Some(finding) = found.get_mut(&moved.family) {
+                finding.count = count;
+            }
         }
         found.into_values().collect()
     }

@@ -123,6 +123,31 @@ fn a_task_that_goes_to_and_fro_is_found_if_it_does_so_often() {
 }
 
 #[test]
+fn of_tasks_that_go_to_and_fro_the_one_that_did_so_last_is_named() {
+    let names = ["a0".to_owned(), "a1".to_owned(), "a2".to_owned()];
+    let of = |starts_ms: [u64; 3]| {
+        let mut moves = Moves::new(2, Limits::of_tick(Nanos::from_millis(4)));
+        for (task, start) in starts_ms.into_iter().enumerate() {
+            for step in 0..100_u64 {
+                let (from, to) = (CpuId((step % 2) as u32), CpuId((step % 2) as u32 ^ 1));
+                let migration = FindingMigration { task, family: 0, from, to };
+                moves.on_migrate(START + Nanos::from_millis(start) + Nanos::from_micros(500 * step), migration);
+            }
+        }
+        let name = |task: usize| names[task].clone();
+        let end = START + Nanos::from_millis(500);
+        let about = FindingContext { name: &name, families: &["a".to_owned()], ..context(end) };
+        let finding = moves.findings(&about).pop().expect("it is found");
+        let Evidence::PingPong { task, .. } = &finding.evidence else { panic!("{finding:?}") };
+        assert_eq!((finding.count, finding.at_ns), (3 * 99, finding.last_ns));
+        (task.clone(), finding.at_ns / 1_000_000)
+    };
+    assert_eq!(of([100, 200, 0]), ("a1".to_owned(), 249));
+    assert_eq!(of([200, 100, 0]), ("a0".to_owned(), 249));
+    assert_eq!(of([0, 100, 200]), ("a2".to_owned(), 249));
+}
+
+#[test]
 fn kicks_after_which_nothing_moves_are_found_if_they_are_many() {
     use fairlab_sched::probe::{KickDecision, KickReason};
     let mut kicks = WastedKicks::new(2, Limits::of_tick(Nanos::from_millis(4)));
