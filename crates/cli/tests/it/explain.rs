@@ -286,6 +286,25 @@ fn the_fair_server_is_named_by_a_task_that_starves_and_by_the_cpu_that_it_serves
     assert!(said.contains("It last ran a fair task at "), "{said}");
 }
 
+#[test]
+fn a_starvation_belongs_to_a_run_of_the_fair_server_by_the_period_of_that_run() {
+    let text = "cpus 1\nend 300ms\ntask spin fifo=50 cpu=0 start=3ms run 10s\ntask poor n=2 cpu=0 run 10s\n\
+                task other cpu=0 loop run 300us sleep 2ms\nserver 0ms 0-0 2ms 20ms\npolicy 42916us spin fair\n\
+                server 124ms 0-0 0ms 60ms\n";
+    let (place, _) = run_on(text, &["--kernel", "6.12"]);
+    let last_starved = |at: &str| {
+        let (answer, said) = explain(&place, &["--task", "poor0", "--at", at]);
+        let server = claim(&answer, "fair-server");
+        (server["last_ran_ns"].as_u64(), server["last_starved_ns"].as_u64(), said)
+    };
+    let (first_run, starved, said) = last_starved("22ms");
+    assert!(starved.is_some() && starved <= first_run, "{said}");
+    for at in ["42ms", "200ms"] {
+        let (ran, starved, said) = last_starved(at);
+        assert!(ran > first_run && starved.is_none(), "a later period without starvation, at {at}: {said}");
+    }
+}
+
 /// Runs a file of the small inputs into a directory.
 fn run_case(name: &str, options: &[&str]) -> TempDir {
     let place = TempDir::new().expect("there is a place for temporary files");

@@ -103,7 +103,7 @@ pub(super) fn explain_server(view: ExplainContext<'_>, cpu: CpuId) -> Option<Sta
     let is_above_fair = sched.task(sched.curr(cpu)).class > SchedClass::Fair;
     // An earlier starvation has nothing to do with the last run.
     let is_recent =
-        |starved: &Nanos| track.server_ran.is_some_and(|ran| *starved <= ran && ran.0 - starved.0 < period_ns);
+        |starved: &Nanos| track.server_ran.is_some_and(|(ran, period)| *starved <= ran && ran.0 - starved.0 < period);
     let claim = FairServerClaim {
         cpu: cpu.0,
         max_runtime_ns,
@@ -113,7 +113,7 @@ pub(super) fn explain_server(view: ExplainContext<'_>, cpu: CpuId) -> Option<Sta
         last_step: last.map(|(_, step)| reason!(step)),
         last_step_at_ns: last.map(|(at, _)| moment(at)),
         runs_from_ns: waits_until.filter(|_| is_above_fair).map(|until| moment(Nanos(until))),
-        last_ran_ns: track.server_ran.map(moment),
+        last_ran_ns: track.server_ran.map(|(ran, _)| moment(ran)),
         last_starved_ns: track.server_starved.filter(is_recent).map(moment),
     };
     Some(claim.into())

@@ -159,9 +159,9 @@ pub(super) struct CpuHistory {
     pending_picks: Vec<PickRecord>,
     /// Last step of the fair server.
     pub(super) server: Option<(Nanos, ServerRecord)>,
-    /// Last time at which the fair server ran a task, and the last time at which it was queued because fair tasks
-    /// starved.
-    pub(super) server_ran: Option<Nanos>,
+    /// Last time at which the fair server ran a task, with its period in ns then, and the last time at which it was
+    /// queued because fair tasks starved.
+    pub(super) server_ran: Option<(Nanos, u64)>,
     pub(super) server_starved: Option<Nanos>,
 }
 
@@ -409,7 +409,7 @@ impl History {
                 let track = &mut self.cpus[record.cpu.index()];
                 track.server = Some((now, *record));
                 match record.step {
-                    ServerStep::Picked => track.server_ran = Some(now),
+                    ServerStep::Picked => track.server_ran = Some((now, record.period_ns)),
                     ServerStep::Starved => track.server_starved = Some(now),
                     _ => {}
                 }
