@@ -34,7 +34,7 @@ pub use evidence::{Evidence, IdleCause, WaitMeasure, WaitedBehind};
 pub use rule::{RuleInfo, RuleSeverity, Severity};
 pub use trace::find_in_trace;
 
-use crate::episodes::{Episode, TaskActivity};
+use crate::episodes::{Episode, TaskActivity, TaskState};
 use crate::explain::Question;
 use crate::families::{FamilySummary, families};
 use crate::occupancy::{Occupancy, TaskClasses, WaitOccupancy};
@@ -402,6 +402,16 @@ impl Findings {
         }
     }
 
+    /// Records the class of a task. From now on a running one has its CPU as a task of this class.
+    fn on_priority(&mut self, now: Nanos, id: TaskId, prio: i32) {
+        self.classes.set_prio(id, prio);
+        if let Some(task) = self.tasks.get_mut(id)
+            && let TaskState::Running { cpu, .. } = task.activity.state()
+        {
+            self.occupancy.switch(now, cpu, self.classes.of(id));
+        }
+    }
+
     fn on_migrate(&mut self, now: Nanos, id: TaskId, from: CpuId, to: CpuId) {
         let Some(task) = self.tasks.get_mut(id) else { return };
         if let Some(episode) = task.activity.episode(now) {
@@ -471,7 +481,7 @@ impl SchedObserver for Findings {
             Event::Wakeup { task, cpu, is_new, .. } => self.on_wakeup(now, task, cpu, is_new),
             Event::Switch { cpu, prev, next, prev_state } => self.on_switch(now, cpu, prev, next, prev_state),
             Event::Migrate { task, from, to, .. } => self.on_migrate(now, task, from, to),
-            Event::Priority { task, prio, .. } => self.classes.set_prio(task, prio),
+            Event::Priority { task, prio, .. } => self.on_priority(now, task, prio),
             Event::Throttling { task, limit } => self.on_throttling(now, task, limit),
             Event::BalanceDecision(decision) => self.rules.on_balance(now, decision),
             Event::KickDecision(decision) => self.rules.on_kick(now, decision),

@@ -91,6 +91,17 @@ fn a_task_that_gets_no_cpu_starves_and_one_that_gets_it_late_is_late() {
 }
 
 #[test]
+fn a_task_waits_behind_the_class_that_the_running_task_has_then() {
+    let behind = |policy: &str| {
+        let text = format!("cpus 1\nend 300ms\ntask spin cpu=0 run 10s\ntask nap cpu=0 run 100us sleep 5ms\n{policy}");
+        let findings = found(&text);
+        of(&findings, "late-wakeup").map(|finding| finding.sentence.ends_with(", behind real-time tasks"))
+    };
+    assert_eq!(behind("policy 8ms spin fifo=5\n"), Some(true), "it became a real-time task while it ran");
+    assert_eq!(behind("policy 8ms spin fifo=5\npolicy 60ms spin fair\n"), Some(true));
+}
+
+#[test]
 fn who_waits_for_the_quota_of_his_group_does_not_wait_for_a_cpu() {
     let scenario = |quota: &str| format!("cpus 2\nend 500ms\ngroup g {quota}\ntask a group=g n=2 cpu=0 run 10s\n");
     let findings = found(&scenario("quota=20ms period=100ms"));
