@@ -46,6 +46,7 @@ class Affinities:
         wanted, self.cpuset_of[task] = self.of_list(spec["affinity"]), spec["cpuset"]
         within = self.of_cpuset(task)
         self.possible[task] = None if spec["spec"] in self.by_program else {wanted & within or within}
+        self.find_stranded()
 
     def affinity_changed(self, task, spec, now):
         change = self.change("affinity", now, spec=spec)

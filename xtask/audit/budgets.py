@@ -17,10 +17,12 @@ class ServerBudget:
         # The first idle time of a CPU has begun before the log.
         self.idle_since, self.charged_until = log.cpus[cpu]["idle_since"], None
         # Idle time whose end is one of several: its begin, and the possible ends.
-        self.idle = None
+        self.idle, self.refill = None, 0
 
     def step(self, t, event, by_unthrottling):
         self.runtime, self.is_active, self.idle = event["runtime"], event["step"] != "Stopped", None
+        # A server whose next period has begun already is replenished at once, without a step.
+        self.refill = event["max_runtime"] if event["step"] == "Exhausted" else 0
         # The first fair task of an idle CPU has charged the server for the idle time up to now, if there was a server. A
         # group whose throttling ends charges nothing.
         if event["step"] == "Started" and self.has_started and not by_unthrottling:
@@ -53,17 +55,26 @@ class ServerBudget:
             self.end_idle(self.idle[1])
 
     def end_idle(self, end):
-        self.runtime, self.idle = self.after_idle(end), None
+        self.runtime, self.idle = self.after_idle(self.idle[0], end), None
 
-    def after_idle(self, end):
-        """Returns the runtime after idle time. A budget ends at 0."""
-        return max(self.runtime - (end - self.idle[0]), 0)
+    def after_idle(self, start, end):
+        """Returns the runtime after idle time. A budget ends at 0, one below 0 stays."""
+        return self.runtime if self.runtime < 0 else max(self.runtime - max(end - start, 0), 0)
 
-    def possible(self):
-        """Returns the possible runtimes; `None` if the log does not decide."""
-        if self.runtime is None:
+    def possible(self, idle_since, arrival):
+        """Returns the possible runtimes; `None` if the log does not decide. On an idle CPU, a task may have arrived that charged
+        the idle time up to its arrival.
+        """
+        if self.runtime is None or (self.refill and (self.idle or idle_since is not None)):
             return None
-        return {self.after_idle(end) for end in self.idle[1:]} if self.idle else {self.runtime}
+        if self.refill:
+            return {self.runtime, self.runtime + self.refill}
+        if self.idle:
+            return {self.after_idle(self.idle[0], end) for end in self.idle[1:]}
+        if idle_since is None or arrival is None or arrival < idle_since:
+            return {self.runtime}
+        since = idle_since if self.charged_until is None else max(idle_since, self.charged_until)
+        return {self.runtime, self.after_idle(since, arrival)} if self.is_exact else None
 
     def forget(self):
         self.runtime = self.idle = None
@@ -78,7 +89,7 @@ class DeadlineBudget:
         kinds = log.by_kind.keys()
         # Time on a slower CPU counts less. The clock of a CPU is that of the events without costs and lost time.
         is_plain = not log.machine["has_costs"] and not {"speed", "frequency", "lost", "hotplug"} & kinds
-        is_plain = is_plain and all(cpu["capacity"] == 1024 for cpu in log.cpus)
+        is_plain = is_plain and not log.machine["has_turbo"] and all(cpu["capacity"] == 1024 for cpu in log.cpus)
         is_changed = any(isinstance(later, dict) for later in spec["later"])
         self.is_known = bool(found) and is_plain and not is_changed and not spec["reclaims"]
         if self.is_known:
@@ -87,6 +98,11 @@ class DeadlineBudget:
 
     def renew(self, now):
         self.runtime, self.deadline = self.full, now + self.relative
+
+    def entered(self, now):
+        """Handles a task that enters the class."""
+        if self.is_known:
+            self.renew(now)
 
     def next_period(self):
         return self.deadline - self.relative + self.period

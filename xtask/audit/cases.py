@@ -10,7 +10,7 @@ import random
 from recipes import RECIPES
 
 # Part of the cases that follow a recipe.
-RECIPE_PART = 0.4
+RECIPE_PART = 0.5
 
 # Smallest number of runs of 2,000 in which each ingredient must have taken effect.
 QUOTA = 50

@@ -179,13 +179,23 @@ class Checker:
             return None
         own, other = self.at.rank(number), self.at.rank(cpu.current)
         are_on_one_queue = own == other == 1 and self.at.group_of(number) == self.at.group_of(cpu.current)
-        is_gap = lambda gap: gap["running_weight"] > 0 and gap["waiting_weight"] > 0 and gap["ahead_ns"] in self.gaps(cpu.current, number)
+        weights = [self.weight(cpu.current), self.weight(number)]
+
+        def is_gap(gap):
+            reported = [gap["running_weight"], gap["waiting_weight"]]
+            is_weighed = all(one > 0 and expected in (None, one) for one, expected in zip(reported, weights))
+            return is_weighed and gap["ahead_ns"] in self.gaps(cpu.current, number)
+
         return {
             "task": self.at.ref(number), "cpu": task.cpu, "current": self.at.ref(cpu.current) or UNKNOWN,
             "running_for_ns": self.at.now - cpu.since,
             "is_of_higher_class": UNKNOWN if other is None else other > own,
             "vruntime": Unknown(is_gap) if are_on_one_queue else None, "nr_runnable": self.at.nr_runnable(task.cpu),
         }
+
+    def weight(self, number):
+        """Returns the weight of a task as of its last pick; None if that is not known, or changes of weights were made."""
+        return None if {"nice", "policy"} & self.at.changed else self.at.weights.get(number)
 
     def gaps(self, running, waiting):
         """Returns the possible differences of two virtual runtimes."""
@@ -300,8 +310,9 @@ class Checker:
                     "last_step": None, "last_step_at_ns": None, "runs_from_ns": UNKNOWN, "last_ran_ns": None,
                     "last_starved_ns": None})
         is_above = self.at.rank(state.current) not in (0, 1)
-        recent = state.starved if state.served and state.starved and 0 <= state.served - state.starved < server["period"] else None
-        waits, runtimes = server["waits_until"], state.budget.possible()
+        recent = state.starved if state.served and state.starved and 0 <= state.served - state.starved < state.period else None
+        idle_since = (state.since if state.previous else state.budget.idle_since) if self.log.is_idle_task(state.current) else None
+        waits, runtimes = server["waits_until"], state.budget.possible(idle_since, state.arrival)
         # What fair tasks have used since the last step is not left to the server: it waits that much longer.
         runs_from = Related(lambda ns, claim: ns == self.ns(waits) + server["runtime"] - claim["runtime_ns"])
         return {
@@ -381,9 +392,19 @@ class Checker:
         last = max(earlier, key=lambda event: (event["t"], event["level"])) if earlier and not now else None
         return {
             "cpu": cpu, "idle_since_ns": self.ns(state.since), "passes": [self.passed(event) for event in now],
-            "earlier": last and self.passed(last), "is_overloaded": UNKNOWN, "avg_idle_ns": self.state["rq", cpu]["avgidle"] if self.state else Unknown(lambda ns: ns >= 0),
-            "max_cost_ns": Unknown(lambda ns: ns >= 0),
+            "earlier": last and self.passed(last), "is_overloaded": self.is_overloaded(), "avg_idle_ns": self.state["rq", cpu]["avgidle"] if self.state else Unknown(lambda ns: ns >= 0),
+            "max_cost_ns": (self.state or {}).get(("cost", cpu), Unknown(lambda ns: ns >= 0)),
         }
+
+    def is_overloaded(self):
+        """Returns true if a CPU has two tasks; without any, an earlier overload may not have been noticed to have ended. Hotplug
+        builds a root domain that is not overloaded, and a pass that starts over does not see the CPUs that it leaves out.
+        """
+        if self.log.machine["has_costs"] or self.at.nr_hotplugs or self.at.has_redone:
+            return UNKNOWN
+        waiting = {task.cpu for _, task in self.at.workload() if task.state == "waits"}
+        running = {task.cpu for _, task in self.at.workload() if task.state == "runs"}
+        return True if waiting & running else UNKNOWN
 
     def idle_passes(self, cpu):
         state = self.at.cpus[cpu]
@@ -392,7 +413,7 @@ class Checker:
         return {"cpu": cpu, "idle_since_ns": self.ns(state.since), "passes": [self.passed(event) for event in passes]}
 
     def tick(self, cpu):
-        return {"cpu": cpu, "is_stopped": Unknown(lambda is_stopped: self.may_be_stopped(cpu, is_stopped)), "is_tickless": UNKNOWN}
+        return {"cpu": cpu, "is_stopped": Unknown(lambda is_stopped: self.may_be_stopped(cpu, is_stopped)), "is_tickless": Related(lambda is_tickless, claim: is_tickless or not claim["is_stopped"])}
 
     def may_be_stopped(self, cpu, is_stopped):
         """Whether the next tick of a CPU agrees with the state of its tick, unless the CPU runs before."""
@@ -434,7 +455,7 @@ class Checker:
         online = {other for other, state in enumerate(self.at.cpus) if state.offline is None}
         is_possible = lambda domain: cpu in domain["cpus"] and len(domain["cpus"]) > 1 and online.issuperset(domain["cpus"])
         nr_passes = self.at.cpus[cpu].nr_passes
-        return {"cpu": cpu, "level": level, "domain": Unknown(is_possible), "balance_interval_ms": Unknown(lambda ms: ms > 0),
+        return {"cpu": cpu, "level": Unknown(lambda reported: reported >= level), "domain": Unknown(is_possible), "balance_interval_ms": Unknown(lambda ms: ms > 0),
                 "nr_balance_failed": Unknown(lambda nr: 0 <= nr <= nr_passes)}
 
     # Explanations: kinds in their order.
@@ -589,7 +610,9 @@ def read_state(path):
     state = {}
     with open(path, encoding="utf-8") as lines:
         for line in map(json.loads, lines):
-            if line["e"] in ("rq", "task"):
+            if line["e"] == "schedstat" and line["dom"]:
+                state["cost", line["cpu"]] = line["dom"][0]["max_newidle_cost"]
+            elif line["e"] in ("rq", "task"):
                 state[line["e"], line["cpu" if line["e"] == "rq" else "pid"]] = line
             elif line["e"] == "lag" and line["why"] == "state":
                 state["task", line["pid"]]["vr"] = line["vr"]

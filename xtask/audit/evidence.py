@@ -5,8 +5,8 @@ Counts and durations are compared elsewhere (`findings.py`). Here each finding i
 sentence states about a task, a CPU and what ran meanwhile. A kind of evidence without a checker is a difference.
 """
 
-from collections import Counter, defaultdict
-from findings import BACK_WITHIN, LATENCY, STARVATION, deadlines
+from collections import Counter
+from findings import BACK_WITHIN, BLOCK_NS, LATENCY, STARVATION, deadlines
 from groups import fair_shares
 from log import replay_tasks
 from metrics import Residency, kinds
@@ -17,6 +17,8 @@ WINDOW = 200_000_000
 PERIOD = 20_000_000
 MIN_TURNS, PER_KEPT, STEPS_PER_READ = 20, 10, 16
 MIN_SLICE, MAX_SLICE = 100_000, 100_000_000
+NICE_0_WEIGHT = 1024
+MIN_RETURNS, RETURNS_PER_SECOND = 20, 50
 MAX_SWITCH = 1_000_000
 RANKS = {"idle-task": 0, "real-time": 2, "deadline": 3}
 RULES = {
@@ -37,9 +39,6 @@ class Evidence:
     def __init__(self, log, fail):
         self.log, self.fail, self.at = log, fail, Moment(log)
         self.deadline_of, _ = deadlines(log)
-        self.priorities = defaultdict(set)
-        for event in log.of("prio"):
-            self.priorities[event["task"]].add(event["prio"])
 
     def expect(self, finding, name, reported, expected):
         if reported != expected:
@@ -68,15 +67,10 @@ class Evidence:
                 if self.log.names[fork["index"]] == name and self.log.family_of(number) == family]
 
     def shares(self, number):
-        """Returns the times by rank of what ran on a task's CPUs in its wait; None if a class has changed or is unknown."""
-        task = self.at.tasks[number]
-        times, places = Counter(), [(max(t, self.log.from_t), cpu) for t, cpu in task.places]
-        for other, ns in self.at.run_times(places, self.at.now + 1).items():
-            rank = self.at.rank(other)
-            if rank is None or len(self.priorities[other]) > 1:
-                return None
-            times[rank] += ns
-        return times
+        """Returns the times by rank of what ran on a task's CPUs in its wait; None if a class is unknown."""
+        places = [(max(t, self.log.from_t), cpu) for t, cpu in self.at.tasks[number].places]
+        times = Counter(self.at.rank_times(places, self.at.now + 1))
+        return None if None in times else times
 
     def is_worst(self, finding, number, state):
         """Whether a task has waited for the worst time at the moment before the wait ends."""
@@ -129,19 +123,59 @@ class Evidence:
         if measure == "runtime":
             self.expect(finding, "behind", evidence["behind"], None)
 
-    def fair_server(self, finding, evidence, numbers):
-        numbers = [number for number in numbers if self.is_worst(finding, number, "waits")]
-        self.expect_true(finding, "worst wait", bool(numbers))
-        cpu, end = evidence["cpu"], self.at.now + 1
-        picks = [event for event in self.log.of("server") if event["cpu"] == cpu and event["step"] == "Picked"]
-        self.expect_true(finding, "pick", any(0 <= end - event["t"] <= MAX_SWITCH for event in picks))
-        shares = self.shares(numbers[0]) if len(numbers) == 1 else None
-        if shares is not None:
-            self.expect_true(finding, "behind higher classes", 2 * (shares[2] + shares[3]) > finding["worst_ns"])
+    def fair_server(self, finding, evidence, _numbers):
+        waits = [wait for wait in self.served_waits() if wait["family"] == evidence["family"]]
+        self.expect(finding, "count", finding["count"], len(waits))
+        self.expect(finding, "total", finding["total_ns"], sum(wait["ns"] for wait in waits))
+        worst = max((wait["ns"] for wait in waits), default=0)
+        self.expect(finding, "worst", finding["worst_ns"], worst)
+        self.expect(finding, "severity", finding["severity"], "high" if worst > STARVATION else "medium")
+        first = next((wait for wait in waits if wait["ns"] == worst), None)
+        if first:
+            reported = evidence["task"], evidence["cpu"], finding["at_ns"]
+            self.expect(finding, "task, CPU and time", reported, (first["task"], first["cpu"], first["until"] - self.at.start - 1))
+
+    def served_waits(self):
+        """Returns the waits of fair tasks behind higher classes that ended with a pick of the fair server."""
+        moment, picked, waits = Moment(self.log), {}, []
+        for index, event in enumerate(self.log.events):
+            if event["e"] == "server" and event["step"] == "Picked" and index >= self.log.reset_index:
+                picked[event["cpu"]] = event["t"]
+            if event["e"] == "switch" and index >= self.log.reset_index and event["next"] in moment.forks:
+                wait = self.served_wait(moment, picked, event)
+                waits += [wait] if wait else []
+            moment.handle(event)
+        return waits
+
+    def served_wait(self, moment, picked, event):
+        """Returns the wait that a switch ends, if the fair server has ended it."""
+        number, until = event["next"], event["t"]
+        task = moment.tasks[number]
+        since = max(task.since, self.log.from_t) if task.state == "waits" else until
+        if until - since <= LATENCY:
+            return None
+        at = picked.pop(event["cpu"], None)
+        if at is None or at < since or until - at > MAX_SWITCH:
+            return None
+        places = [(max(t, self.log.from_t), cpu) for t, cpu in task.places]
+        ranks = moment.rank_times(places, until)
+        if 2 * (ranks[2] + ranks[3]) <= until - since:
+            return None
+        name = self.log.name_of(self.log.forks[number]["index"])
+        return {"family": self.log.family_of(number), "task": name, "cpu": event["cpu"], "ns": until - since, "until": until}
 
     def never_woken(self, finding, evidence, _numbers):
-        ends = [number for number, task in self.at.workload() if self.log.family_of(number) == evidence["family"] and task.state == "sleeps"]
+        ends = [(number, task) for number, task in self.at.workload()
+                if self.log.family_of(number) == evidence["family"] and task.state == "sleeps"]
         self.expect_true(finding, "sleeping tasks", finding["count"] <= len(ends))
+        # With costs, a task blocks before the switch to the next one.
+        lead = BLOCK_NS if self.log.machine["has_costs"] else 0
+        named = [task for number, task in ends if self.log.name_of(self.log.forks[number]["index"]) == evidence["task"]]
+        begins = [task.since - self.at.start for task in named]
+        self.expect_true(finding, "since", any(since - lead <= evidence["since_ns"] <= since for since in begins))
+        worst = self.log.end - max(self.log.from_t, self.at.start + evidence["since_ns"])
+        self.expect(finding, "worst", finding["worst_ns"], worst)
+        self.expect_true(finding, "total", finding["worst_ns"] <= finding["total_ns"] <= finding["count"] * worst)
 
     lost_wakeup = never_woken
 
@@ -150,9 +184,44 @@ class Evidence:
         if known:
             self.expect_true(finding, "deadline", evidence["deadline_ns"] in known)
         self.expect_true(finding, "nr_wakeups", finding["count"] <= evidence["nr_wakeups"])
+        members = {number for number in self.log.forks if self.log.family_of(number) == evidence["family"]}
+        if members <= self.deadline_of.keys():
+            self.expect(finding, "wake-ups", evidence["nr_wakeups"], self.nr_jobs(members))
+
+    def nr_jobs(self, members):
+        """Returns the number of times that tasks blocked after a wake-up, other than their fork."""
+        woken, nr = set(), 0
+        runnable = set()
+        for index, event in enumerate(self.log.events):
+            if event["e"] == "wakeup" and event["task"] in members and event["task"] not in runnable:
+                runnable.add(event["task"])
+                woken.discard(event["task"])
+                woken |= set() if event["new"] else {event["task"]}
+            elif event["e"] == "switch" and event["prev"] in members and event["state"] != "R":
+                nr += event["prev"] in woken and index >= self.log.reset_index
+                woken.discard(event["prev"])
+                runnable.discard(event["prev"])
+        return nr
 
     def ping_pong(self, finding, evidence, _numbers):
         self.expect(finding, "within", evidence["within_ns"], BACK_WITHIN)
+        last, before, returns = None, {}, Counter()
+        migrations = self.log.of("migrate", counted=True)
+        backs = []
+        for event in migrations:
+            earlier = before.get(event["task"])
+            if earlier and earlier["from"] == event["to"] and event["t"] - earlier["t"] <= BACK_WITHIN:
+                backs.append(event)
+                returns[event["task"]] += 1
+            before[event["task"]] = event
+        length = max(self.log.end - self.log.from_t, 1)
+        often = {number for number, nr in returns.items() if nr >= MIN_RETURNS and nr * 1_000_000_000 > RETURNS_PER_SECOND * length}
+        backs = [event for event in backs if event["task"] in often and self.log.family_of(event["task"]) == evidence["family"]]
+        self.expect(finding, "count", finding["count"], len(backs))
+        last = max((event["t"] for event in backs), default=0)
+        names = {self.log.name_of(self.log.forks[event["task"]]["index"]) for event in backs if event["t"] == last}
+        self.expect_true(finding, "most recent", evidence["task"] in names)
+        self.expect(finding, "at", (finding["at_ns"], finding["last_ns"]), (last - self.at.start, last - self.at.start))
 
     def samples(self):
         """Returns the samples of the run. Findings that need them are rare."""
@@ -211,14 +280,26 @@ class Evidence:
         times = [t for t in samples.times() if since + samples.step <= t <= until - samples.step]
         self.expect_true(finding, "samples", bool(times))
         for t in times:
-            self.expect_true(finding, "busy", samples.is_busy(cpu, t))
+            # A task that has been enqueued makes its CPU busy before the switch.
+            self.expect_true(finding, "busy", samples.is_busy(cpu, t) or samples.is_waited(t))
             below = [part for start, part in parts if start <= t][-2:]
             self.expect_true(finding, "frequency", min(below) < 1024)
         self.expect_true(finding, "total", finding["worst_ns"] <= finding["total_ns"] and finding["worst_ns"] >= PERIOD)
         self.expect_true(finding, "count", finding["count"] * PERIOD <= finding["total_ns"] <= finding["count"] * finding["worst_ns"])
 
     def wasted_kicks(self, finding, evidence, _numbers):
-        self.expect(finding, "count", finding["count"], evidence["nr_kicks"] - evidence["nr_with_moves"])
+        pending, kicks, with_moves = set(), [], 0
+        for event in self.log.of("kick", "pass", counted=True):
+            if event["e"] == "pass":
+                with_moves += event["moved"] > 0 and event["on"] in pending
+                pending -= {event["on"]} if event["moved"] > 0 else set()
+            elif event["kicked"] and event["flags"] & 1 and event["target"] is not None:
+                kicks.append(event)
+                pending.add(event["target"])
+        self.expect(finding, "kicks", (evidence["nr_kicks"], evidence["nr_with_moves"]), (len(kicks), with_moves))
+        self.expect(finding, "count", finding["count"], len(kicks) - with_moves)
+        last = kicks[-1]["t"] - self.at.start if kicks else None
+        self.expect(finding, "last", (finding["at_ns"], finding["last_ns"]), (last, last))
 
     def window(self, finding):
         """Returns begin and end of the window of an unfair share, whose end is the moment. The begin may be two steps earlier."""
@@ -251,7 +332,7 @@ class Evidence:
             ]
 
         # Within two steps of the begin, the log does not decide which tasks are compared.
-        alike, certain = alike_since(start), alike_since(start - 2 * samples.step)
+        alike, certain = alike_since(start), alike_since(max(start - 2 * samples.step, self.at.start))
         policies = {self.policy(other, moment) for other in alike}
         self.expect_true(finding, "always runnable", number in alike)
         got = {other: samples.ran(other, start, until) for other in alike}
@@ -315,9 +396,28 @@ class Evidence:
         self.expect_true(finding, "group", evidence["group"] in paths)
 
     def flapping(self, finding, evidence, _numbers):
-        begins = [event for event in self.log.of("overutilized", counted=True) if event["on"]]
-        self.expect_true(finding, "count", len(begins) <= finding["count"] <= len(begins) + 1)
+        """Recomputes the periods in which the machine was over-utilised. One that has begun in the warm-up begins with its end."""
         self.expect(finding, "measured", evidence["measured_ns"], self.log.end - self.log.from_t)
+        if any(event["result"] == 0 for event in self.log.of("hotplug")):
+            # Hotplug builds a root domain that is not over-utilised, without an event.
+            return
+        periods, begin = [], None
+        for event in self.log.of("overutilized"):
+            if event["on"] and begin is None:
+                begin = event
+            elif not event["on"] and begin:
+                periods.append((begin, event["t"]))
+                begin = None
+        ended = [(max(event["t"], self.log.from_t), end, event["cpu"]) for event, end in periods if end >= self.log.from_t]
+        over = sum(end - start for start, end, _ in ended)
+        if begin:
+            over += self.log.end - max(begin["t"], self.log.from_t)
+        self.expect(finding, "count", finding["count"], len(ended) + (begin is not None))
+        self.expect(finding, "total", finding["total_ns"], over)
+        worst = max((end - start for start, end, _ in ended), default=0)
+        self.expect(finding, "worst", finding["worst_ns"], worst)
+        starts = [(cpu, start - self.at.start) for start, end, cpu in ended if end - start == worst]
+        self.expect_true(finding, "CPU and time", (evidence["cpu"], finding["at_ns"]) in starts)
 
     def stretched(self, finding, evidence, _numbers):
         residency = Residency(self.log, replay_tasks(self.log), kinds(self.log))
@@ -402,6 +502,14 @@ class Evidence:
         self.expect(finding, "count", finding["count"], len(limited))
         worst = [event for event in limited if event["task"] in numbers and event["lag"] == evidence["lag_ns"]]
         self.expect_true(finding, "worst", any(event["kept"] == evidence["kept_ns"] for event in worst))
+        self.expect(finding, "last", finding["last_ns"], max((event["t"] for event in limited), default=0) - self.at.start)
+        weights = self.at.weights
+        if {"nice", "policy"} & {event["what"] for event in self.log.of("changed")} or any(event["task"] not in weights for event in limited):
+            return
+        # A lag in virtual time is service by weight.
+        service = [abs(event["lag"] - event["kept"]) * weights[event["task"]] // NICE_0_WEIGHT for event in limited]
+        self.expect(finding, "total", finding["total_ns"], sum(service))
+        self.expect(finding, "worst service", finding["worst_ns"], max(service))
 
 
 def audit(comparison, log, findings):

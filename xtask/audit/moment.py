@@ -20,7 +20,7 @@ class TaskAt:
         self.prio = None
         self.forget_wakeup()
         self.selection, self.is_done, self.preempt, self.delay, self.nr_wakeups = None, False, None, None, 0
-        self.woken_on_queue, self.ran_when_throttled = None, False
+        self.woken_on_queue, self.ran_when_throttled, self.charged_at = None, False, None
 
     def forget_wakeup(self):
         self.woken, self.woken_prio, self.ended_wait, self.places = None, None, None, []
@@ -50,11 +50,11 @@ class CpuAt:
         self.arrival, self.budget, self.unthrottled = None, ServerBudget(log, cpu), None
         self.domains = {level: DomainBalance(len(domain["cpus"]), log.has_servers()) for level, domain in log.domains_of(cpu).items()}
         self.current, self.since, self.previous, self.offline = cpu, start, None, None
-        self.switches = [(start, cpu)]
+        self.switches, self.ranks = [(start, cpu)], [(start, 0)]
         self.passes, self.nr_passes, self.newly_idle, self.idle = [], 0, {}, {}
         self.busy_kick, self.chosen = None, None
         self.picks, self.pending, self.server, self.served, self.starved = [], [], None, None, None
-        self.failed = defaultdict(int)
+        self.period = None
 
 
 class Moment:
@@ -66,18 +66,20 @@ class Moment:
         self.tasks = defaultdict(TaskAt)
         self.cpus = [CpuAt(log, cpu, self.start) for cpu in range(log.nr_cpus)]
         self.groups, self.forks = {}, {}
-        self.moved, self.nr_hotplugs, self.changed = [], 0, set()
+        self.moved, self.nr_hotplugs, self.changed, self.has_redone = [], 0, set(), False
         self.affinities, self.budgets, self.weights = Affinities(log), {}, {}
 
     def advance(self, now):
         """Handles the events up to a later time."""
         self.now = now
         while self.position < len(self.log.events) and self.log.events[self.position]["t"] <= now:
-            event = self.log.events[self.position]
-            handler = getattr(self, "on_" + event["e"], None)
-            if handler:
-                handler(event["t"], event)
+            self.handle(self.log.events[self.position])
             self.position += 1
+
+    def handle(self, event):
+        handler = getattr(self, "on_" + event["e"], None)
+        if handler:
+            handler(event["t"], event)
 
     def on_fork(self, t, event):
         self.forks[event["task"]] = event
@@ -87,14 +89,20 @@ class Moment:
 
     def on_prio(self, t, event):
         task = self.tasks[event["task"]]
-        if task.prio is not None and event["task"] in self.budgets:
+        # A task is forked as a fair one and gets its policy at the same time.
+        if event["task"] in self.budgets and self.forks[event["task"]]["t"] < t:
             self.budgets[event["task"]].forget()
+        elif event["task"] in self.budgets and event["prio"] < 0:
+            self.budgets[event["task"]].entered(t)
         task.prio = event["prio"]
+        if task.state == "runs":
+            self.cpus[task.cpu].ranks.append((t, self.rank(event["task"])))
 
     def on_runtime(self, t, event):
         number, ran = event["task"], event["ran"]
         if number not in self.budgets:
             return
+        self.tasks[number].charged_at = t
         self.cpus[self.tasks[number].cpu].budget.ran(ran, t - ran, self.rank(number) == 1)
         if self.rank(number) == 3:
             self.budgets[number].ran(ran, t)
@@ -132,8 +140,12 @@ class Moment:
             cpu.budget.idled(cpu.since if cpu.previous else cpu.budget.idle_since, cpu.arrival, t)
         else:
             cpu.budget.switched()
+            # The kernel can save an update of the clock, which then stands still.
+            if event["prev"] in self.forks and cpu.since < t != prev.charged_at:
+                cpu.budget.forget()
         cpu.previous, cpu.current, cpu.since = (event["prev"], event["state"]), event["next"], t
         cpu.switches.append((t, event["next"]))
+        cpu.ranks.append((t, self.rank(event["next"])))
 
     def on_migrate(self, t, event):
         task = self.tasks[event["task"]]
@@ -164,6 +176,7 @@ class Moment:
     def on_pass(self, t, event):
         cpu = self.cpus[event["cpu"]]
         cpu.nr_passes += 1
+        self.has_redone |= event["redos"] > 0
         if event["level"] in cpu.domains:
             cpu.domains[event["level"]].passed(event)
         cpu.passes = [*cpu.passes, event][-KEPT_PASSES:]
@@ -233,7 +246,7 @@ class Moment:
         cpu.server = event
         cpu.budget.step(t, event, cpu.unthrottled == t)
         if event["step"] == "Picked":
-            cpu.served = t
+            cpu.served, cpu.period = t, event["period"]
         elif event["step"] == "Starved":
             cpu.starved = t
 
@@ -298,15 +311,22 @@ class Moment:
 
     def run_times(self, places, until):
         """Returns the times of the tasks on a waiting task's CPUs."""
+        return self.times_of("switches", places, until)
+
+    def rank_times(self, places, until):
+        """Returns the times of the tasks on a waiting task's CPUs by the rank of their class then."""
+        return self.times_of("ranks", places, until)
+
+    def times_of(self, parts, places, until):
         times = defaultdict(int)
         for place, (start, cpu) in enumerate(places):
             end = places[place + 1][0] if place + 1 < len(places) else until
-            switches = self.cpus[cpu].switches
-            first = max(bisect_right(switches, start, key=lambda switch: switch[0]) - 1, 0)
-            for index, (t, task) in enumerate(switches[first:], first):
+            own = getattr(self.cpus[cpu], parts)
+            first = max(bisect_right(own, start, key=lambda part: part[0]) - 1, 0)
+            for index, (t, what) in enumerate(own[first:], first):
                 if t >= end:
                     break
-                next_t = switches[index + 1][0] if index + 1 < len(switches) else end
+                next_t = own[index + 1][0] if index + 1 < len(own) else end
                 if min(next_t, end) > max(t, start):
-                    times[task] += min(next_t, end) - max(t, start)
+                    times[what] += min(next_t, end) - max(t, start)
         return times

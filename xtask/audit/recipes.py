@@ -19,6 +19,30 @@ def fair_server(case):
     return lines
 
 
+def starvation(case):
+    """Tasks that wait for longer than half a second behind a real-time task, up to the fair server's first turn."""
+    case.length_ms = case.pick(700, 1100)
+    spin = f"task spin fifo=50 cpu=0 start={case.pick(0, 5, 40)}ms run 10s"
+    return [f"cpus {case.pick(1, 1, 2)}", spin, f"task poor n={case.pick(1, 2)} cpu=0 mask=0-0 run 10s", "task nap loop run 1ms sleep 9ms"]
+
+
+def ping_pong(case):
+    """Tasks whose affinity sends them to another CPU and back."""
+    lines = ["cpus 4", f"task t n={case.pick(2, 2, 3)} cpu=0 run 10s\ntask other n={case.pick(1, 2)} cpu=2 loop run 1ms sleep 2ms"]
+    for task in case.random.sample(["t0", "t1"], case.pick(1, 2)):
+        first, every = case.pick(5000, 20000, 21000), case.pick(300, 450)
+        lines += [f"affinity {first + 2 * every * pair + every * half}us {task} {half}" for pair in range(60) for half in (1, 0)]
+    return lines
+
+
+def vain_kicks(case):
+    """Busy CPUs with a task each, whose ticks kick idle CPUs that find nothing to move."""
+    case.length_ms = case.pick(600, 800)
+    cpus = case.pick(6, 8)
+    nap = f"task q cpu={cpus - 2} loop run {case.pick(2, 3)}ms sleep {case.pick(1, 2)}ms"
+    return [f"cpus {cpus}", f"task p n={cpus - 2} cpu=0 run 10s", nap]
+
+
 def real_time_throttling(case):
     """Real-time tasks beyond the runtime of their class (6.1)."""
     cpus = case.pick(1, 2, 3)
@@ -71,7 +95,7 @@ def cut_slice(case):
     """Slices of tasks that others cut."""
     cpus = case.pick(1, 2)
     lines = [f"cpus {cpus}", f"task long slice={case.pick(10, 20, 50)}ms n={case.pick(1, 2)} cpu=0 mask=0-0 run 10s"]
-    lines.append(f"task radio {case.pick('fifo=9', 'fifo=9', 'rr=3', 'slice=100us')} cpu=0 mask=0-0 loop run {case.pick(50, 100, 200)}us sleep {case.pick(1, 2)}ms")
+    lines.append(f"task radio {case.pick('fifo=9', 'fifo=9', 'rr=3', 'slice=100us')} cpu=0 mask=0-0 loop run {case.pick(50, 100, 200)}us {case.pick('sleep 1ms', 'sleep 2ms', 'sleepx 2ms', 'sleepx 3ms')}")
     lines.append(f"task plain cpu=0 mask=0-0 {case.pick('run 10s', 'loop run 2ms sleep 3ms')}")
     if case.maybe(0.4):
         lines.append(f"slice {case.at()} long{'' if ' n=1 ' in lines[1] else '0'} {case.pick('0', '5ms', '100ms')}")
@@ -93,7 +117,7 @@ def unfair_share(case):
     for cpu in range(cpus):
         weight = case.pick(1024, 1024, 3000)
         lines += [f"group g{cpu} shares={weight}"] * has_groups
-        group = f"group=g{cpu}" if has_groups else f"nice={case.pick(0, 0, -2)}"
+        group = f"group=g{cpu}" if has_groups else f"nice={case.pick(0, 0, 5, -5)}"
         lines.append(f"task t{cpu} cpu={cpu} mask={cpu} {group} run 10s")
     lines += [f"affinity 1ms t{cpu} 0-{cpus - 1}" for cpu in range(cpus)]
     # A kernel that balances no task leaves them where they are.
@@ -115,19 +139,20 @@ def misfit(case):
     lines = ["cpus 8", "topo llc=4 pkg=8", "levels MP", f"caps 446 446 446 446 {big} {big} {big} 1024", f"scale {case.pick(0, 1)}"]
     cpu = case.random.randrange(4)
     lines.append(f"task big cpu={cpu} mask={cpu} run 10s")
-    lines.append(f"affinity {case.pick(20, 40)}ms big {case.pick('0-7', '0-7', '2-6', '0-3')}")
-    return [*lines, f"task hog n={case.pick(1, 3)} cpu=4 mask=4-7 loop run {case.pick(2, 30)}ms sleep {case.pick(1, 20)}ms"]
+    lines.append(f"affinity {case.pick(20, 40)}ms big {case.pick('0-7', '0-7', '2-6')}")
+    return [*lines, f"task hog n={case.pick(1, 2)} cpu=4 mask=4-7 loop run {case.pick(2, 30)}ms sleep {case.pick(1, 20)}ms"]
 
 
 def low_frequency(case):
     """Busy CPUs whose frequency is held down, or that have slow CPUs' capacity."""
-    lines = ["cpus 4", f"scale {case.pick(1, 1, 0)}"]
+    has_small = case.maybe(0.4)
+    lines, mask = ["cpus 4", "scale 1"] + ["caps 300 300 1024 1024"] * has_small, "mask=0-1 " * has_small
     if case.maybe(0.5):
         lines.append("fdom 0-1 500000 1000000 2000000\nfdom 2-3 400000 2000000")
         lines += [f"{case.pick('thermal', 'maxfreq')} {case.pick(1, 20)}ms {case.pick('0-1', '0-3')} {case.pick(150, 300)}"]
     else:
         lines += [f"freq {case.pick(0, 9)}ms {cpu} {case.pick(200, 400)}" for cpu in range(4)]
-    return [*lines, f"task hog n={case.pick(2, 4)} cpu=0 {case.pick('run 10s', 'loop run 30ms sleep 1ms')}", "task small loop run 300us sleep 3ms"]
+    return [*lines, f"task hog n={case.pick(2, 4)} {mask}cpu=0 {case.pick('run 10s', 'loop run 30ms sleep 1ms')}", "task small loop run 300us sleep 3ms"]
 
 
 def flapping(case):
@@ -159,5 +184,6 @@ def changes(case):
 
 RECIPES = [
     fair_server, fair_server, real_time_throttling, real_time_throttling, deadline_throttling, nested_quotas, exceeded_quota, cut_slice, limited_lag,
-    unfair_share, unfair_share, never_woken, misfit, low_frequency, flapping, changes, changes,
+    unfair_share, unfair_share, unfair_share, unfair_share, never_woken, misfit, misfit, low_frequency, low_frequency, flapping, changes, changes, starvation,
+    ping_pong, vain_kicks, vain_kicks,
 ]

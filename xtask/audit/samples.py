@@ -22,8 +22,11 @@ class Samples:
         self.step = min(-(-(log.end - log.machine["t"]) // 1000), MAX_STEP)
         self.tasks = replay_tasks(log)
         self.running = [[(start, task, offline) for start, _, task, offline in currents(log, cpu)] for cpu in range(log.nr_cpus)]
-        self.spans = defaultdict(list)
+        self.spans, self.waits = defaultdict(list), defaultdict(list)
         for number in log.forks:
+            for start, end, state, cpu in self.tasks[number].intervals:
+                if state == "waiting":
+                    self.waits[number].append((start, end))
             self.spans[number] = [(start, end, state) for start, end, state, _ in self.tasks[number].intervals]
         self.charged = defaultdict(list)
         for event in log.of("runtime"):
@@ -44,6 +47,10 @@ class Samples:
     def is_busy(self, cpu, t):
         task, offline = self.current(cpu, t)
         return not offline and not self.log.is_idle_task(task)
+
+    def is_waited(self, t):
+        """Whether a task waits for a CPU."""
+        return any(start <= t <= end for waits in self.waits.values() for start, end in waits)
 
     def is_idle(self, cpu, t):
         task, offline = self.current(cpu, t)
