@@ -297,7 +297,7 @@ def print_claims(audited, random_runs):
         for what in row["ingredients"]:
             by_ingredient[what] += row.get("answers", 0)
     text = lambda counts: ", ".join(f"{what} {count}" for what, count in counts.most_common()) or "none"
-    print(f"{by_kind.total()} claims of explanations and findings checked:", text(by_kind))
+    print(f"{by_kind.total()} claims of explanations, findings and comparisons checked:", text(by_kind))
     print(f"{sum(row.get('answers', 0) for row in audited)} explanations checked, by ingredient of their runs:", text(by_ingredient))
     for row in audited:
         if "engine" in row:

@@ -104,10 +104,9 @@ fn an_engine_of_6_12_survives_hotplug_and_decides_as_the_built_in_scheduler() {
 /// Inputs that crashed engines or that the two schedulers decided differently, found by
 /// `cargo xtask fuzz-oracle --extensions`.
 fn compare_hotplug(kernel: &str, engine: &str) {
-    // 6.1 has no fair servers.
-    let of_servers =
-        if kernel == "6.1" { Vec::new() } else { common::files("crates/cli/tests/data/fair-servers", &[".scn"]) };
-    for file in common::files("crates/cli/tests/data/hotplug", &[".scn"]).into_iter().chain(of_servers) {
+    // Some statements exist, or are compared, with one kernel only.
+    let folders = ["hotplug".to_owned(), format!("hotplug-{kernel}")];
+    for file in folders.iter().flat_map(|folder| common::files(&format!("crates/cli/tests/data/{folder}"), &[".scn"])) {
         let run = ["--json", "run", &file];
         let built_in = json_of(&[&run[..], &["--kernel", kernel]].concat());
         let compiled = json_output(&[&run[..], &["--engine", &format!("kernel:{engine}")]].concat());

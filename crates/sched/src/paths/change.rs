@@ -103,7 +103,8 @@ impl Sched {
         let resets_slice = self.series().is_eevdf() && matches!(policy, Policy::Normal | Policy::Batch);
         let p = &self.tasks[task.index()];
         // A slice is 0 if it was taken from a base slice of 0.
-        if p.policy == policy && !(resets_slice && self.entities[p.se.index()].slice != 0) {
+        let keeps_flags = !matches!(policy, Policy::Deadline { .. }) || p.dl.reclaims == p.dl.next_reclaims;
+        if p.policy == policy && keeps_flags && !(resets_slice && self.entities[p.se.index()].slice != 0) {
             return Ok(());
         }
         self.admit(ctx, task, policy)?;
@@ -114,6 +115,7 @@ impl Sched {
         p.policy = policy;
         if let Policy::Deadline { runtime, deadline, period } = policy {
             p.dl.set_parameters(runtime.0, deadline.0, period.0);
+            p.dl.reclaims = core::mem::take(&mut p.dl.next_reclaims);
         }
         let (se, load) = (p.se, weight_of(policy, p.nice));
         if resets_slice {

@@ -51,7 +51,7 @@ impl State {
     /// Finds a CPU that runs at a lower priority than the task.
     ///
     /// Rules, in order:
-    /// 1. A task that may use only one CPU stays.
+    /// 1. A task that may use only one CPU stays. A task of an offline CPU has no candidates.
     /// 2. Candidates are the allowed CPUs of the lowest priority; with asymmetric capacities, only those with
     ///    enough capacity.
     /// 3. The task's own CPU is preferred, because its cache is warm.
@@ -60,7 +60,8 @@ impl State {
     /// 5. Then the executing CPU, then any candidate, a different one each time.
     pub(crate) fn find_lowest_rq(&mut self, ctx: &Ctx<'_>, task: TaskId) -> Option<CpuId> {
         let p = &self.tasks[task.index()];
-        if p.nr_cpus_allowed == 1 {
+        // The runqueue of a CPU that is offline is in a root domain without CPUs.
+        if p.nr_cpus_allowed == 1 || !self.hotplug.active.contains(p.cpu) {
             return None;
         }
         let (level, prev) = (CpuLevel::from_prio(p.prio()), p.cpu);

@@ -98,7 +98,8 @@ void dl_rebuild_rd_accounting(void)
 
 /*
  * Updates all cpusets and lets their tasks follow. The stopper of the CPU that goes offline runs, so no task has to
- * leave a CPU on which it runs.
+ * leave a CPU on which it runs. A task that is being woken there would wait for the stopper, which begins with the
+ * functions that are queued for its CPU.
  */
 static void follow_offline(void)
 {
@@ -110,8 +111,11 @@ static void follow_offline(void)
 			continue;
 		id = 0;
 		while ((p = fl_task_from(&id)))
-			if (CPUSET_OF(p) == cpuset && READ_ONCE(STATE_OF(p)) != TASK_DEAD)
+			if (CPUSET_OF(p) == cpuset && READ_ONCE(STATE_OF(p)) != TASK_DEAD) {
+				if (READ_ONCE(STATE_OF(p)) == TASK_WAKING && task_cpu(p) == fl_state.cpu)
+					flush_smp_call_function_queue();
 				set_cpus_allowed_ptr(p, cpus_of(cpuset));
+			}
 	}
 }
 

@@ -16,9 +16,9 @@ const BW_UNIT: u64 = 1 << BW_SHIFT;
 const RATIO_SHIFT: u32 = 8;
 
 impl State {
-    /// Sets whether a task reclaims unused bandwidth once it is a deadline task.
+    /// Sets whether a task reclaims unused bandwidth with its next deadline policy. Later policies do not.
     pub fn set_reclaims(&mut self, task: TaskId, reclaims: bool) {
-        self.tasks[task.index()].dl.reclaims = reclaims;
+        self.tasks[task.index()].dl.next_reclaims = reclaims;
     }
 
     /// Adds admitted bandwidth, in equal parts on all active CPUs.

@@ -82,6 +82,8 @@ pub struct DlEntity {
     pub is_special: bool,
     /// Whether the task reclaims unused bandwidth of other tasks (SCHED_FLAG_RECLAIM).
     pub reclaims: bool,
+    /// Whether the next deadline policy of the task has SCHED_FLAG_RECLAIM.
+    pub(crate) next_reclaims: bool,
     /// Whether the task has yielded the rest of its budget.
     pub has_yielded: bool,
     /// Whether the task sleeps while its bandwidth counts as in use, until its inactive timer expires.
@@ -113,6 +115,7 @@ impl DlEntity {
             inherited: None,
             is_special: false,
             reclaims: false,
+            next_reclaims: false,
             has_yielded: false,
             is_non_contending: false,
             is_queued: false,
