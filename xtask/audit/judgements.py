@@ -32,7 +32,7 @@ RUNS = [
     ["--bench", "hackbench -g 1 -l 20", "--machine", "xeon-2s-104", "--arm", "NO_SIS_UTIL", "--runs", "12"],
 ]
 # Comparison that is stopped by a signal after this time in s.
-CUT_RUN = ["scenarios/hello.json", "--for", "500ms", "--arm", "governor=performance", "--runs", "10000"]
+CUT_RUN = ["scenarios/hello.json", "--for", "2s", "--arm", "governor=performance", "--runs", "10000"]
 CUT_AFTER = 1.5
 KINDS = {
     *(f"verdict {kind}" for kind in ("identical", "too-few", "differs", "one-run", "no-variation", "negligible", "not-significant")),
@@ -55,6 +55,11 @@ def signed_rank(differences):
     # Twice the mean rank of equal sizes is an integer.
     ranks = [(positions[size][0] + positions[size][-1], up) for size, up in ordered]
     total, up = sum(rank for rank, _ in ranks), sum(rank for rank, is_up in ranks if is_up)
+    if len(ranks) > MAX_COUNTED:
+        # The normal distribution, with a continuity correction of half a rank.
+        deviation = math.sqrt(sum(rank**2 for rank, _ in ranks) / 4)
+        away = min(0.0, (min(up, total - up) + 1 - total / 2) / deviation)
+        return min(1.0, 2 * statistics.NormalDist().cdf(away)), up > total - up
     ways = Counter({0: 1})
     for rank, _ in ranks:
         ways += Counter({reached + rank: nr for reached, nr in ways.items()})
