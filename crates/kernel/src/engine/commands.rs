@@ -135,7 +135,8 @@ impl KernelEngine {
         task: TaskId,
         policy: Policy,
     ) -> Result<(), PolicyError> {
-        let (reclaims, is_governor) = (self.reclaims == Some(task), self.governor == Some(task));
+        let reclaims = self.reclaims.take_if(|reclaiming| *reclaiming == task).is_some();
+        let is_governor = self.governor == Some(task);
         let new = object::EnginePolicy { reclaims, is_governor, ..to_kernel(policy) };
         let set = self.enter(ctx, c"sched_setattr", |object, cpu| object.set_policy(cpu, task.0, new));
         set.map_err(|errno| {

@@ -6,7 +6,7 @@
 
 use crate::state::State;
 use crate::state::rq::Rq;
-use crate::state::topology::{DomainId, SchedDomain, SdFlags};
+use crate::state::topology::{DomainId, SchedDomain, SchedGroup, SdFlags};
 use crate::types::ids::CpuId;
 use crate::types::series::KernelSeries;
 use crate::types::units::{Capacity, msecs_to_jiffies};
@@ -61,6 +61,17 @@ pub(crate) fn check_cpu_capacity(rq: &Rq, sd: &SchedDomain) -> bool {
 }
 
 impl State {
+    /// Sums the capacity of a group over its CPUs.
+    pub(crate) fn sum_group_capacity(&mut self, group: &SchedGroup) {
+        let interval = msecs_to_jiffies(group.span.weight() as u64, self.hz);
+        let next_update = self.jiffies + interval.clamp(1, self.max_balance_interval);
+        let cpus = group.span.iter().map(|cpu| self.capacity_of(cpu));
+        let sum = cpus.fold(CapacitySum::NONE, |sum, one| sum.with(one, one, one));
+        let capacity = &mut self.domains.capacities[group.capacity];
+        capacity.next_update = next_update;
+        (capacity.capacity, capacity.min_capacity, capacity.max_capacity) = (sum.capacity, sum.min, sum.max);
+    }
+
     /// Recomputes the capacity of the CPU's own group in a domain.
     ///
     /// Rules, in order:

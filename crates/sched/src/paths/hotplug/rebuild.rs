@@ -9,7 +9,7 @@ use crate::paths::sched::Sched;
 use crate::state::State;
 use crate::state::hotplug::Hotplug;
 use crate::state::rt::cpupri::CpuLevel;
-use crate::state::topology::{BuildParams, build_sched_domains};
+use crate::state::topology::{ArenaId, BuildParams, SchedGroup, build_sched_domains};
 use crate::track::capacity::scale_rt_capacity;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, GroupId};
@@ -124,8 +124,12 @@ impl Sched {
 
     /// Sets the capacities of new groups from the present CPU capacities, from the highest CPU to the lowest
     /// (`init_sched_groups_capacity()`).
+    ///
+    /// The capacity of a group is set for its balance CPU. If the domain of that CPU was removed because it is like the
+    /// one below, its group remains in the domains of other CPUs.
     fn init_group_capacities(&mut self) {
         let active: Vec<_> = self.hotplug.active.iter().collect();
+        let mut is_set = alloc::vec![false; self.domains.capacities.len()];
         for cpu in active.into_iter().rev() {
             let chain: Vec<_> = self.domains.chain(cpu).collect();
             if chain.is_empty() {
@@ -133,9 +137,17 @@ impl Sched {
                 self.set_cpu_capacity(cpu, capacity);
             }
             for sd in chain {
-                if self.domains.groups[self.domains.domains[sd].groups].balance_cpu == cpu {
+                let group = &self.domains.groups[self.domains.domains[sd].groups];
+                if group.balance_cpu == cpu {
+                    is_set[group.capacity.index()] = true;
                     self.update_group_capacity(sd, cpu);
                 }
+            }
+            let is_left = |group: &&SchedGroup| group.balance_cpu == cpu && !is_set[group.capacity.index()];
+            let left: Vec<SchedGroup> = self.domains.groups.iter().filter(is_left).cloned().collect();
+            for group in left {
+                is_set[group.capacity.index()] = true;
+                self.sum_group_capacity(&group);
             }
         }
     }
