@@ -26,6 +26,7 @@ import compare
 import comparisons
 import evidence
 import exports
+import headlines
 import judgements
 import log as event_log
 import metrics
@@ -80,9 +81,12 @@ def audit_run(name, arguments, directory, cut_after=None, with_exports=True, wit
     comparison.unclear = log.unclear_findings
     if "settling" in reported:
         recomputed["settling"] = metrics.of_settling(log)
+    checked = headlines.audit(comparison, reported)
+    del reported["headlines"]
     comparison.walk("", "", reported, recomputed)
     built_in = log.machine["built_in"]
-    checked = evidence.audit(comparison, log, reported["findings"]) if built_in else Counter()
+    if built_in:
+        checked += evidence.audit(comparison, log, reported["findings"])
     nr_answers = 0
     if with_claims:
         state_file = Path(directory) / "state.jsonl"
@@ -329,10 +333,11 @@ def print_report(rows, random_runs):
           f"{len(differences)} differences, {len(errors)} errors")
     witnesses = Counter(tool for row in audited for tool in row.get("witnesses", []))
     print("exports read by other tools:", ", ".join(f"{tool} {nr} runs" for tool, nr in witnesses.items()) or "none")
-    unseen = judgements.KINDS - {kind for row in rows for kind in row.get("claims", {})}
+    unseen = judgements.KINDS | {f"headline {kind}" for kind in headlines.KINDS}
+    unseen -= {kind for row in rows for kind in row.get("claims", {})}
     unseen = unseen if any("conclusions of" in row["name"] for row in rows) else set()
     if unseen:
-        print("conclusions of comparisons that no run had:", ", ".join(sorted(unseen)))
+        print("headlines and conclusions of comparisons that no run had:", ", ".join(sorted(unseen)))
     rare = print_claims(audited, random_runs)
     missing = sorted(
         path for path in CATALOGUE[0]

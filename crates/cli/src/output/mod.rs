@@ -4,12 +4,12 @@
 mod columns;
 pub(crate) mod experiment;
 pub(crate) mod figures;
+pub(crate) mod headline;
 pub(crate) mod measure;
 pub(crate) mod progress;
 pub(crate) mod report;
 pub(crate) mod residency;
 pub(crate) mod table;
-pub(crate) mod verdict;
 
 use crate::values::error::CliError;
 use clap::ValueEnum;

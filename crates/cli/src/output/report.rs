@@ -3,9 +3,10 @@
 
 use super::columns::{self, CpuRow, TimerRow};
 use super::figures::{counted, cpus_named, rate, ratio, time, whole_percent};
+use super::headline;
 use super::measure::{self, Measure};
 use super::residency;
-use super::verdict;
+
 use super::{Styles, wrap};
 use clap::ValueEnum;
 use fairlab_machine::hardware::Hardware;
@@ -55,7 +56,7 @@ pub(crate) fn run(
     options: &SummaryOptions<'_>,
 ) -> String {
     let is_wanted = |table| options.tables.contains(&table) || options.tables.contains(&ReportTables::All);
-    let mut parts = vec![verdict::lines(summary, findings, styles), tasks(summary, styles, options)];
+    let mut parts = vec![headline::lines(summary, findings, styles), tasks(summary, styles, options)];
     if summary.families.iter().any(|family| family.wake_to_run.is_some()) {
         parts.push(latencies(summary, styles, options));
     }

@@ -5,6 +5,7 @@ pub(crate) mod watch;
 
 use crate::args::run::RunArgs;
 use crate::execution::execute::{Executed, execute_alone, execute_with, failed, refuse_engine};
+use crate::output::headline::{HeadlineStatement, headlines};
 use crate::output::measure::Measure;
 use crate::output::{Output, Styles, report};
 use crate::values::error::{CliError, command_line};
@@ -50,6 +51,9 @@ pub(crate) struct RunOutput {
     /// Findings, the worst first; only with `--findings`.
     #[serde(skip_serializing_if = "Option::is_none")]
     findings: Option<Vec<Finding>>,
+    /// First lines of the summary; not in the summary of a run directory.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    headlines: Vec<HeadlineStatement>,
 }
 
 impl RunArgs {
@@ -93,7 +97,9 @@ fn print_summary(
     let cut_short_of = executed.result.cut_short_of();
     let Some(summary) = summary.filter(|_| wants_report) else { return interrupt::end(cut_short_of) };
     if output.is_json() {
-        output.json(&RunOutput { summary, findings: executed.result.findings })?;
+        let findings = executed.result.findings;
+        let headlines = headlines(&summary, findings.as_deref()).into_iter().map(HeadlineStatement::from).collect();
+        output.json(&RunOutput { summary, findings, headlines })?;
         return interrupt::end(cut_short_of);
     }
     let styles = if is_on_stdout { output.stderr_styles() } else { output.styles() };
