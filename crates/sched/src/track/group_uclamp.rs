@@ -39,10 +39,14 @@ impl State {
     pub fn set_group_uclamp(&mut self, group: GroupId, clamps: Uclamp) {
         assert!(group != GroupId::ROOT, "the root group has no clamps");
         self.uclamp_used = true;
-        self.groups[group.index()].uclamp_req = Some(clamps);
-        // Parents come before their children.
-        for index in group.index()..self.groups.len() {
-            self.update_group_clamps(GroupId::from_index(index));
+        // A user writes two files, the lower clamp first. Tasks that share a bucket with others keep its highest value.
+        let before = self.groups[group.index()].uclamp_req.unwrap_or(ANYTHING);
+        for request in [Uclamp { min: clamps.min, ..before }, clamps] {
+            self.groups[group.index()].uclamp_req = Some(request);
+            // Parents come before their children.
+            for index in group.index()..self.groups.len() {
+                self.update_group_clamps(GroupId::from_index(index));
+            }
         }
     }
 
