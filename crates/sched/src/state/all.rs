@@ -83,7 +83,7 @@ pub struct State {
     pub(crate) balancing: bool,
     /// Whether a write wakes idle CPUs, instead of an interrupt.
     pub(crate) polling_idle: bool,
-    /// Whether averages of thermal pressure are tracked from the start (CONFIG_SCHED_THERMAL_PRESSURE).
+    /// Whether averages of thermal pressure are tracked (CONFIG_SCHED_THERMAL_PRESSURE).
     pub(crate) tracks_thermal: bool,
     /// Whether softirqs that take too long are deferred to ksoftirqd.
     pub(crate) softirq_deferral: bool,

@@ -6,7 +6,7 @@
 
 use crate::state::State;
 use crate::state::rq::Rq;
-use crate::state::topology::{DomainId, SchedDomain, SchedGroup, SdFlags};
+use crate::state::topology::{CapacityId, DomainId, SchedDomain, SchedGroup, SdFlags};
 use crate::types::ids::CpuId;
 use crate::types::series::KernelSeries;
 use crate::types::units::{Capacity, msecs_to_jiffies};
@@ -63,11 +63,20 @@ pub(crate) fn check_cpu_capacity(rq: &Rq, sd: &SchedDomain) -> bool {
 impl State {
     /// Sums the capacity of a group over its CPUs.
     pub(crate) fn sum_group_capacity(&mut self, group: &SchedGroup) {
-        let interval = msecs_to_jiffies(group.span.weight() as u64, self.hz);
-        let next_update = self.jiffies + interval.clamp(1, self.max_balance_interval);
+        let sum = self.capacity_of_cpus(group);
+        self.store_group_capacity(group.capacity, group.span.weight() as u64, sum);
+    }
+
+    fn capacity_of_cpus(&self, group: &SchedGroup) -> CapacitySum {
         let cpus = group.span.iter().map(|cpu| self.capacity_of(cpu));
-        let sum = cpus.fold(CapacitySum::NONE, |sum, one| sum.with(one, one, one));
-        let capacity = &mut self.domains.capacities[group.capacity];
+        cpus.fold(CapacitySum::NONE, |sum, one| sum.with(one, one, one))
+    }
+
+    /// Sets the capacity of groups, which is due again after the balance interval of their domain.
+    fn store_group_capacity(&mut self, id: CapacityId, interval_ms: u64, sum: CapacitySum) {
+        let interval = msecs_to_jiffies(interval_ms, self.hz);
+        let next_update = self.jiffies + interval.clamp(1, self.max_balance_interval);
+        let capacity = &mut self.domains.capacities[id];
         capacity.next_update = next_update;
         (capacity.capacity, capacity.min_capacity, capacity.max_capacity) = (sum.capacity, sum.min, sum.max);
     }
@@ -80,8 +89,7 @@ impl State {
     /// 3. Above any other domain, it is summed over the groups of that domain.
     pub(crate) fn update_group_capacity(&mut self, sd: DomainId, cpu: CpuId) {
         let domain = &self.domains.domains[sd];
-        let interval = msecs_to_jiffies(u64::from(domain.balance_interval), self.hz);
-        let next_update = self.jiffies + interval.clamp(1, self.max_balance_interval);
+        let interval_ms = u64::from(domain.balance_interval);
         let group = &self.domains.groups[domain.groups];
         let id = group.capacity;
         let sum = match domain.child {
@@ -90,10 +98,7 @@ impl State {
                 self.set_cpu_capacity(cpu, capacity);
                 CapacitySum::NONE.with(capacity, capacity, capacity)
             }
-            Some(child) if self.domains.domains[child].flags.contains(SdFlags::OVERLAP) => {
-                let cpus = group.span.iter().map(|cpu| self.capacity_of(cpu));
-                cpus.fold(CapacitySum::NONE, |sum, one| sum.with(one, one, one))
-            }
+            Some(child) if self.domains.domains[child].flags.contains(SdFlags::OVERLAP) => self.capacity_of_cpus(group),
             Some(child) => {
                 let parts = self.domains.ring(child).map(|group| {
                     let group = &self.domains.groups[group];
@@ -102,8 +107,6 @@ impl State {
                 parts.fold(CapacitySum::NONE, |sum, part| sum.with(part.capacity, part.min_capacity, part.max_capacity))
             }
         };
-        let capacity = &mut self.domains.capacities[id];
-        capacity.next_update = next_update;
-        (capacity.capacity, capacity.min_capacity, capacity.max_capacity) = (sum.capacity, sum.min, sum.max);
+        self.store_group_capacity(id, interval_ms, sum);
     }
 }

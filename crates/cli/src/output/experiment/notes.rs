@@ -164,20 +164,21 @@ pub(crate) struct NeededRuns {
     pub(crate) metric: String,
 }
 
-/// Note with its sentence.
+/// Record with its sentence.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(crate) struct NoteStatement {
+#[schemars(rename = "{T}Statement")]
+pub(crate) struct Statement<T> {
     /// Content of the sentence.
     #[serde(flatten)]
-    pub(crate) note: Note,
-    /// Sentence, printed from the note.
-    pub(crate) text: String,
+    record: T,
+    /// Sentence, printed from the record.
+    text: String,
 }
 
-impl From<Note> for NoteStatement {
-    fn from(note: Note) -> Self {
-        let text = note.to_string();
-        Self { note, text }
+impl<T: fmt::Display> From<T> for Statement<T> {
+    fn from(record: T) -> Self {
+        let text = record.to_string();
+        Self { record, text }
     }
 }
 

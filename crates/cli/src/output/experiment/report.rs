@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Report of an experiment, for all output formats: arms, comparison, and notes about the method.
 
-use super::notes::{NeededRuns, Note, NoteStatement, RepetitionsNote, TooFewNote};
-use super::verdict::VerdictStatement;
+use super::notes::{NeededRuns, Note, RepetitionsNote, Statement, TooFewNote};
+use super::verdict::ArmVerdict;
 use fairlab_observe::summary::{RunSubject, RunSummary};
 use fairlab_run::kernels::additions::MissingAddition;
 use fairlab_study::experiment::comparison::{Comparison, MetricRow};
@@ -55,20 +55,16 @@ pub(crate) struct ExperimentDocument<'a> {
     #[serde(flatten)]
     report: &'a ExperimentReport,
     /// Verdict on each arm but the first.
-    verdicts: Vec<VerdictStatement>,
+    verdicts: Vec<Statement<ArmVerdict>>,
     /// Notes on the method and the runs.
-    notes: Vec<NoteStatement>,
+    notes: Vec<Statement<Note>>,
 }
 
 impl ExperimentReport {
     /// Returns the report with its sentences.
     pub(crate) fn document(&self) -> ExperimentDocument<'_> {
         let verdicts = (1..self.arms.len()).map(|arm| self.verdict(arm).into()).collect();
-        ExperimentDocument {
-            report: self,
-            verdicts,
-            notes: self.notes().into_iter().map(NoteStatement::from).collect(),
-        }
+        ExperimentDocument { report: self, verdicts, notes: self.notes().into_iter().map(Statement::from).collect() }
     }
 
     /// Returns the title: workload, machine and kernel.

@@ -3,7 +3,7 @@
 //! sentences are printed.
 
 use super::formats::signed;
-use super::notes::TooFewNote;
+use super::notes::{Note, TooFewNote};
 use super::report::ExperimentReport;
 use crate::output::figures::counted;
 use fairlab_study::experiment::comparison::{ChangeVerdict, MetricChange, MetricRow};
@@ -76,23 +76,6 @@ pub(crate) struct JudgedMetrics {
     pub(crate) percent: Option<f64>,
     /// Whether that change is a lower bound, because it rests on waits that have not ended.
     pub(crate) rests_on_open_waits: bool,
-}
-
-/// Verdict with its sentence.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub(crate) struct VerdictStatement {
-    /// Content of the sentence.
-    #[serde(flatten)]
-    verdict: ArmVerdict,
-    /// Sentence, printed from the verdict.
-    text: String,
-}
-
-impl From<ArmVerdict> for VerdictStatement {
-    fn from(verdict: ArmVerdict) -> Self {
-        let text = verdict.to_string();
-        Self { verdict, text }
-    }
 }
 
 /// Metrics of an arm that are not in its table, by the reason.
@@ -217,12 +200,7 @@ impl fmt::Display for ArmVerdict {
             f.write_str(if *has_equal_work { "), so sums are compared at equal work; " } else { "); " })?;
         }
         match judgement {
-            Judgement::Identical => {
-                write!(
-                    f,
-                    "`{arm}` made no difference: every run is identical to that of `{first}` in every event and metric"
-                )
-            }
+            Judgement::Identical => Note::IdenticalArms { arm: arm.clone(), first: first.clone() }.fmt(f),
             Judgement::TooFew(note) => write!(f, "no verdict on `{arm}`: {note}"),
             Judgement::Differs { worse, better } => {
                 write!(f, "`{arm}` is ")?;

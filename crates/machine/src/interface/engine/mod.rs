@@ -330,7 +330,7 @@ engine! {
         fn set_default_clamps(first: DefaultClamps) -> (), State = ();
         /// Sets whether idle CPUs poll `TIF_NEED_RESCHED`, so that a wake-up sends no interrupt.
         fn set_polling_idle(polls: bool) -> (), State = ();
-        /// Sets whether averages of thermal pressure are tracked from the start.
+        /// Sets whether averages of thermal pressure are tracked.
         fn set_thermal_tracking(tracks: bool) -> (), State = ();
         /// Sets the resolution of timers.
         fn set_timer_resolution(resolution: Nanos) -> (), State = ();

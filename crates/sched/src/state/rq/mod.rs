@@ -104,8 +104,6 @@ pub struct Rq {
     pub thermal_pressure: Capacity,
     /// Capacity that frequency limits take, those of cooling and of the user (`cpufreq_get_pressure()`, since 6.10).
     pub cpufreq_pressure: Capacity,
-    /// Task clock at the last check of the thermal average, as long as there was no pressure yet, in ns.
-    pub(crate) thermal_looked_at: u64,
 
     /// PELT average of the real-time class.
     pub avg_rt: SchedAvg,
@@ -223,7 +221,6 @@ impl Rq {
             freq_capacity: SCHED_CAPACITY_SCALE,
             thermal_pressure: 0,
             cpufreq_pressure: 0,
-            thermal_looked_at: 0,
             avg_rt: SchedAvg::default(),
             avg_dl: SchedAvg::default(),
             avg_irq: SchedAvg::default(),

@@ -8,7 +8,6 @@ use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::cpufreq::domain::Governor;
 use crate::state::cpufreq::limits::FrequencyLimit;
-use crate::track::pelt::other::update_thermal;
 use crate::types::ids::CpuId;
 use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE};
 
@@ -32,7 +31,7 @@ impl State {
         let Some(index) = self.cpufreq.policies.iter().position(|policy| policy.domain.contains(cpu)) else {
             if limit == FrequencyLimit::Thermal {
                 let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
-                self.set_thermal_pressure(cpu, capacity - capacity * part / SCHED_CAPACITY_SCALE);
+                self.handle_thermal_pressure(cpu, capacity - capacity * part / SCHED_CAPACITY_SCALE);
             }
             return;
         };
@@ -51,7 +50,7 @@ impl State {
             let cpu = self.cpufreq.policies[index].domain.cpu_at(place);
             let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
             if limit == FrequencyLimit::Thermal {
-                self.set_thermal_pressure(cpu, capacity - capacity * khz / highest);
+                self.handle_thermal_pressure(cpu, capacity - capacity * khz / highest);
             }
             self.rqs[cpu.index()].cpufreq_pressure = capacity - capacity * max_khz / highest;
         }
@@ -68,22 +67,9 @@ impl State {
         }
     }
 
-    /// Sets whether averages of thermal pressure are tracked from the start (CONFIG_SCHED_THERMAL_PRESSURE, since 6.10
-    /// CONFIG_SCHED_HW_PRESSURE), and not only since a CPU's first limit. An update can call the frequency governor.
+    /// Sets whether averages of thermal pressure are tracked (CONFIG_SCHED_THERMAL_PRESSURE, since 6.10
+    /// CONFIG_SCHED_HW_PRESSURE), which thermal limits need. An update can call the frequency governor.
     pub fn set_thermal_tracking(&mut self, tracks: bool) {
         self.tracks_thermal = tracks;
-    }
-
-    /// Sets the thermal pressure of a CPU.
-    ///
-    /// The first pressure starts the average as if it had been updated all the time: later updates count from
-    /// the last check.
-    fn set_thermal_pressure(&mut self, cpu: CpuId, pressure: Capacity) {
-        let shift = self.tunables.thermal_decay_shift;
-        let rq = &mut self.rqs[cpu.index()];
-        if rq.avg_thermal.last_update_time == 0 {
-            update_thermal(&mut rq.avg_thermal, rq.thermal_looked_at >> shift, 0);
-        }
-        self.handle_thermal_pressure(cpu, pressure);
     }
 }

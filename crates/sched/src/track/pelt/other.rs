@@ -74,16 +74,13 @@ impl State {
 
     /// Advances the thermal average to the task clock, slowed by the tunable shift.
     ///
-    /// Without [`State::set_thermal_tracking`], a CPU that never was under thermal pressure has no such average, as in a
-    /// kernel that is built without it. It only records the time of the last check.
+    /// Without [`State::set_thermal_tracking`] there is no such average, as in a kernel that is built without it.
     pub(crate) fn update_thermal_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
-        let shift = self.tunables.thermal_decay_shift;
-        let tracks = self.tracks_thermal;
-        let rq = &mut self.rqs[cpu.index()];
-        if !tracks && rq.thermal_pressure == 0 && rq.avg_thermal.last_update_time == 0 {
-            rq.thermal_looked_at = rq.clock_task;
+        if !self.tracks_thermal {
             return false;
         }
+        let shift = self.tunables.thermal_decay_shift;
+        let rq = &mut self.rqs[cpu.index()];
         ctx.charge(KernelOp::PeltUpdate);
         update_thermal(&mut rq.avg_thermal, rq.clock_task >> shift, rq.thermal_pressure)
     }
