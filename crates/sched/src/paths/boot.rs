@@ -97,6 +97,7 @@ impl Sched {
         self.rqs[boot_cpu].stats.rq_cpu_time = 0;
         self.tasks[init.index()].cpus_allowed.set_all();
         self.tasks[init.index()].nr_cpus_allowed = self.rqs.len() as u32;
+        self.set_task_max_allowed_capacity(init);
         // A stopper is forked as a fair task before it gets its class. The change of its weight then
         // subtracts load from the cfs_rq that was never added there (`__setscheduler_params()`, 6.1).
         for cpu in self.cpu_ids() {

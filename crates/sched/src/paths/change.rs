@@ -235,6 +235,9 @@ impl Sched {
         let p = &mut self.tasks[task.index()];
         p.cpus_allowed.copy_from(mask);
         p.nr_cpus_allowed = mask.weight() as u32;
+        if p.class == SchedClass::Fair {
+            self.set_task_max_allowed_capacity(task);
+        }
         self.sched_change_end(ctx, rq, task, taken, ReenqueueFlags::default());
     }
 
@@ -379,6 +382,7 @@ impl Sched {
     /// because other tasks may be waiting; a queued one may preempt.
     fn switched_to_fair(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
         self.attach_task_cfs_rq(ctx, task);
+        self.set_task_max_allowed_capacity(task);
         let cpu = rq.cpu();
         if !self.tasks[task.index()].is_queued() {
             return;

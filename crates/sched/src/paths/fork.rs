@@ -34,9 +34,12 @@ impl Sched {
         let (has_uclamp, slice) = (new.uclamp.is_some(), new.slice.unwrap_or_default());
         let task = self.new_task(new, ctx.cpu);
         self.report_priority(ctx, task);
-        if self.tasks[task.index()].class == SchedClass::Fair && !self.series().is_eevdf() {
-            let rq = self.rq_lock(ctx.cpu);
-            self.task_fork_fair(ctx, &rq, task);
+        if self.tasks[task.index()].class == SchedClass::Fair {
+            self.set_task_max_allowed_capacity(task);
+            if !self.series().is_eevdf() {
+                let rq = self.rq_lock(ctx.cpu);
+                self.task_fork_fair(ctx, &rq, task);
+            }
         }
         if has_uclamp {
             // The clamps are set under the runqueue lock, like those of an existing task.

@@ -65,6 +65,7 @@ impl State {
             nice: new.nice,
             cpus_allowed: new.cpus_allowed,
             nr_cpus_allowed,
+            max_allowed_capacity: 0,
             cpuset: CpusetId::TOP,
             is_per_cpu_kthread: false,
             group: new.group,

@@ -4,7 +4,7 @@
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
 use crate::types::runtime_limit::RuntimeLimit;
-use crate::types::units::Nanos;
+use crate::types::units::{Capacity, Nanos};
 
 /// Scheduling policy with its parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,6 +139,8 @@ pub struct Task {
     pub nice: i8,
     pub cpus_allowed: CpuMask,
     pub nr_cpus_allowed: u32,
+    /// Capacity of the largest allowed CPU, when it was last determined; 0 before.
+    pub(crate) max_allowed_capacity: Capacity,
     pub cpuset: CpusetId,
     /// Whether the task is a kernel thread that is bound to one CPU.
     pub is_per_cpu_kthread: bool,

@@ -37,12 +37,22 @@ impl State {
         self.rqs[cpu.index()].misfit_task_load = load;
     }
 
-    /// Whether no CPU that a task may use is larger than this one: in 6.12, such a task is no misfit
-    /// (`max_allowed_capacity`).
+    /// Whether a CPU is as large as the largest one that a task may use: in 6.12, such a task is no misfit.
     fn is_largest_allowed(&self, task: TaskId, cpu: CpuId) -> bool {
-        let capacity = |cpu: CpuId| self.rqs[cpu.index()].cpu_capacity_orig;
         self.series.is_eevdf()
-            && self.tasks[task.index()].cpus_allowed.iter().all(|allowed| capacity(allowed) <= capacity(cpu))
+            && self.tasks[task.index()].max_allowed_capacity == self.rqs[cpu.index()].cpu_capacity_orig
+    }
+
+    /// Determines the capacity of the largest CPU that a task may use: `set_task_max_allowed_capacity()` (6.12).
+    ///
+    /// Without domains of CPUs of several kinds, for instance while all CPUs of one kind are offline, the task keeps its
+    /// former value.
+    pub(crate) fn set_task_max_allowed_capacity(&mut self, task: TaskId) {
+        if self.domains.asym_cpucapacity {
+            let p = &mut self.tasks[task.index()];
+            let capacities = p.cpus_allowed.iter().map(|cpu| self.rqs[cpu.index()].cpu_capacity_orig);
+            p.max_allowed_capacity = capacities.max().unwrap_or(p.max_allowed_capacity);
+        }
     }
 
     /// Whether a CPU has a task that is too big for it, and a bigger CPU or one with more remaining capacity
