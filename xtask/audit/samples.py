@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """State of a run at the times at which findings sample it: running tasks, groups, CPUs that tasks may use.
 
-A run is sampled in steps of a thousandth of its length, up to 10 ms, from its start and again from the end of its warm-up. The
-time of a sample is that of the last event before it, so that times may differ by a step.
+A run is sampled in steps of a thousandth of its length, up to 10 ms, from its start and again from the end of its warm-up. A
+sample has the state after the last event before it.
 """
 
 from bisect import bisect_right

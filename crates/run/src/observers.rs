@@ -108,9 +108,10 @@ impl RunObservers {
         }
     }
 
-    pub(crate) fn sample_findings<E: Engine>(&mut self, machine: &Machine<E>) {
+    /// Samples state for findings. `at` may be later than the last event.
+    pub(crate) fn sample_findings<E: Engine>(&mut self, machine: &Machine<E>, at: Nanos) {
         if let (Some(findings), Some(machine)) = (&mut self.findings, machine.as_built_in()) {
-            findings.sample(machine);
+            findings.sample(machine, at);
         }
     }
 }

@@ -11,7 +11,8 @@ use crate::parts::counters::FrequencyTimes;
 use crate::parts::idle::IdleResidency;
 use crate::parts::residency::Residency;
 use crate::state::Machine;
-use fairlab_sched::ids::CpuId;
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::state::snapshot::TaskFit;
 use fairlab_sched::units::Nanos;
 
 impl<E: Engine> Machine<E> {
@@ -59,5 +60,11 @@ impl<E: Engine> Machine<E> {
             self.kinds.record(&mut residency, sim_task.cpu, freq, at - sim_task.accounted_until);
         }
         residency
+    }
+
+    /// Returns how the CPU of a task fitted it when it was last estimated: when the task began to run, and at each tick
+    /// since. Every CPU is right on machines whose CPUs are alike.
+    pub fn recorded_fit(&self, task: TaskId) -> TaskFit {
+        self.tasks.index_of(task).map_or(TaskFit::Right, |index| self.tasks[index].residency.fit)
     }
 }

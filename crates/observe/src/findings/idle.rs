@@ -114,7 +114,7 @@ impl Rule for IdleCpus {
         }
     }
 
-    fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks) {
+    fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks, _at: Nanos) {
         self.find_common_domains(machine);
     }
 

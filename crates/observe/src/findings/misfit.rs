@@ -8,6 +8,7 @@ use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::state::snapshot::TaskFit;
+use fairlab_sched::units::Nanos;
 
 #[derive(Debug)]
 pub(super) struct Misfits(ConditionPeriods);
@@ -24,7 +25,7 @@ impl Rule for Misfits {
         Self(ConditionPeriods::new(nr_cpus, limits.misfit))
     }
 
-    fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks) {
+    fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks, at: Nanos) {
         let (sched, capacity) = (machine.sched(), &machine.hardware().topology.capacity);
         if capacity.iter().all(|one| *one == capacity[0]) {
             return;
@@ -32,7 +33,7 @@ impl Rule for Misfits {
         for cpu in sched.cpu_ids() {
             // `rq->misfit_task_load` is not used: a scheduler that ignores misfit tasks does not set it.
             let curr = sched.curr(cpu);
-            let is_too_big = !sched.is_idle(cpu) && sched.task_fit(curr, cpu) == TaskFit::TooSmall && {
+            let is_too_big = !sched.is_idle(cpu) && machine.recorded_fit(curr) == TaskFit::TooSmall && {
                 let allowed = &sched.task(curr).cpus_allowed;
                 let bigger = |&other: &CpuId| {
                     let is_free = sched.is_online(other) && sched.is_idle(other);
@@ -40,7 +41,7 @@ impl Rule for Misfits {
                 };
                 allowed.iter().any(|other| bigger(&other))
             };
-            self.0.sample(machine.now(), cpu, is_too_big);
+            self.0.sample(at, cpu, is_too_big);
         }
     }
 

@@ -292,8 +292,9 @@ impl Findings {
         }
     }
 
-    /// Checks state for which no events exist. To be called at intervals during the run.
-    pub fn sample(&mut self, machine: &Machine) {
+    /// Checks state for which no events exist. To be called at intervals during the run; `at` may be later than the last
+    /// event.
+    pub fn sample(&mut self, machine: &Machine, at: Nanos) {
         for (id, task) in self.tasks.iter_mut() {
             let scheduled = machine.sched().task(id);
             if task.allowed.as_ref() != Some(&scheduled.cpus_allowed) {
@@ -304,7 +305,7 @@ impl Findings {
                 _ => None,
             };
         }
-        self.rules.sample(machine, &self.tasks);
+        self.rules.sample(machine, &self.tasks, at);
     }
 
     /// Returns the findings, the worst first. `families` are those of the run's summary.

@@ -106,7 +106,7 @@ impl Rule for Quotas {
         Self::default()
     }
 
-    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks) {
+    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
         if machine.groups().is_empty() {
             return;
         }

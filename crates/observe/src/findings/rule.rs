@@ -191,8 +191,8 @@ pub(super) trait Rule: Sized {
     /// Called when the machine becomes over-utilised, or recovers.
     fn on_overutilized(&mut self, _now: Nanos, _is_over: bool, _cpu: CpuId) {}
 
-    /// Called at intervals, for state without events.
-    fn sample(&mut self, _machine: &Machine, _tasks: &FindingTasks) {}
+    /// Called at intervals, for state without events. `_at` may be later than the last event.
+    fn sample(&mut self, _machine: &Machine, _tasks: &FindingTasks, _at: Nanos) {}
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding>;
 }
@@ -276,8 +276,8 @@ macro_rules! rules {
                 $(self.$field.on_overutilized(now, is_over, cpu);)*
             }
 
-            pub(in crate::findings) fn sample(&mut self, machine: &Machine, tasks: &FindingTasks) {
-                $(self.$field.sample(machine, tasks);)*
+            pub(in crate::findings) fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, at: Nanos) {
+                $(self.$field.sample(machine, tasks, at);)*
             }
 
             /// Returns the findings of all rules that apply to a run or to a trace, the worst first. Those that were only

@@ -71,7 +71,7 @@ impl Rule for CutSlices {
     }
 
     /// Reads the slices of all tasks, which change without an event.
-    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks) {
+    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
         let is_due = self.samples.is_multiple_of(SAMPLES_PER_READ);
         self.samples += 1;
         if !is_due || !machine.sched().series().is_eevdf() {

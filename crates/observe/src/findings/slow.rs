@@ -9,7 +9,7 @@ use super::periods::ConditionPeriods;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
 use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity};
 use fairlab_machine::sim::Machine;
-use fairlab_sched::units::SCHED_CAPACITY_SCALE;
+use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
 
 #[derive(Debug)]
 pub(super) struct SlowCpus(ConditionPeriods);
@@ -26,7 +26,7 @@ impl Rule for SlowCpus {
         Self(ConditionPeriods::new(nr_cpus, limits.misfit))
     }
 
-    fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks) {
+    fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks, at: Nanos) {
         let (sched, capacity) = (machine.sched(), &machine.hardware().topology.capacity);
         for cpu in sched.cpu_ids() {
             let figures = sched.snapshot(cpu);
@@ -35,7 +35,7 @@ impl Rule for SlowCpus {
                 let wants = figures.cfs_avg.util_avg + figures.cfs_avg.util_avg / 4;
                 wants > has && !sched.is_idle(cpu)
             };
-            self.0.sample(machine.now(), cpu, is_slow);
+            self.0.sample(at, cpu, is_slow);
         }
     }
 

@@ -101,7 +101,7 @@ impl Rule for Stretched {
         Self::default()
     }
 
-    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks) {
+    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
         if !machine.hardware().scale_work {
             return;
         }

@@ -24,7 +24,7 @@ fn find(machine: &mut Machine, limits: Limits) -> (Vec<Finding>, SummaryObserver
         let until = START + Nanos(step.0 * nr);
         let observers = &mut Observers(vec![&mut summary, &mut findings]);
         let has_more = machine.advance(observers, until).expect("the tasks make progress");
-        findings.sample(machine);
+        findings.sample(machine, machine.now());
         if !has_more {
             break;
         }

@@ -62,7 +62,7 @@ impl Rule for Shares {
     }
 
     /// Evaluates the window if it is over.
-    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks) {
+    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
         let now = machine.now();
         let since = *self.since.get_or_insert(now);
         let length = now - since;

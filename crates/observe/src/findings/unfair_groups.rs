@@ -83,7 +83,7 @@ impl Rule for GroupShares {
     }
 
     /// Evaluates the window if it is over.
-    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks) {
+    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
         // A group can only be compared with a sibling.
         if machine.groups().len() < 2 {
             return;

@@ -100,7 +100,7 @@ fn usage_counts_fair_tasks_of_the_group_and_of_those_below() {
         let mut largest = 0;
         for ms in 1..=30 {
             machine.advance(&mut findings, START + Nanos::from_millis(ms)).expect("the tasks make progress");
-            findings.sample(&machine);
+            findings.sample(&machine, machine.now());
             largest = largest.max(findings.rules.quotas.furthest());
         }
         largest / 1_000_000
