@@ -205,9 +205,23 @@ def audit_engine(name, scenario, directory):
 
 
 def audit_case(job):
-    """Audits one job in a directory of its own."""
-    kind, name, arguments = job
+    """Audits one job in a directory of its own. If the program records the mutants that it reaches, the result has them."""
     directory = tempfile.mkdtemp(prefix="audit-")
+    reached = Path(directory) / "reached"
+    records_reached = "FAIRLAB_REACHED" in os.environ
+    if records_reached:
+        os.environ["FAIRLAB_REACHED"] = str(reached)
+    try:
+        row = audit_job(job, directory)
+        if records_reached:
+            row["reached"] = [int(line) for line in reached.read_text().split()] if reached.exists() else []
+        return row
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def audit_job(job, directory):
+    kind, name, arguments = job
     try:
         if kind == "random":
             row = audit_random(name, cases.Case(arguments), directory)
@@ -227,8 +241,6 @@ def audit_case(job):
     except Exception as error:  # A defect of the audit must not end it.
         place = traceback.extract_tb(error.__traceback__)[-1]
         return {"name": name, "error": [f"{type(error).__name__}: {error}", f"{place.name}, line {place.lineno}"]}
-    finally:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def jobs(arguments):
@@ -377,6 +389,7 @@ def main():
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--print-case", type=int)
     parser.add_argument("--fail-fast", action="store_true")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="names of jobs; random ones are first")
     arguments = parser.parse_args()
     start(arguments.program, arguments.root)
     if arguments.print_case is not None:
@@ -387,6 +400,9 @@ def main():
         return
     done = read_results(arguments.results)
     todo = list(jobs(arguments))
+    if arguments.only:
+        only = set(arguments.only)
+        todo = sorted((job for job in todo if job[1] in only), key=lambda job: job[0] != "random")
     rows = [done[name] for _, name, _ in todo if name in done]
     todo = [job for job in todo if job[1] not in done]
     out = open(arguments.results, "a", encoding="utf-8") if arguments.results else None

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Number of random runs in CI.
-const RANDOM_IN_CI: u32 = 60;
+pub(crate) const RANDOM_IN_CI: u32 = 60;
 /// Programs that read exported traces back.
 const WITNESSES: [&str; 2] = ["perf", "trace-cmd"];
 const NO_PYTHON: &str = "the audit needs Python 3.9 with venv, and the package polars";
@@ -75,10 +75,10 @@ pub(crate) fn run(root: &Path, args: &AuditArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns the command of a small audit of a program, which ends at the first difference.
-pub(crate) fn small_audit(root: &Path, directory: &Path, program: &Path) -> Result<Command> {
+/// Returns the command of an audit of a program, which ends at the first difference.
+pub(crate) fn fail_fast_audit(root: &Path, directory: &Path, program: &Path, random: u32) -> Result<Command> {
     let python = find_python(directory)?.context(NO_PYTHON)?;
-    let mut command = command(&python, root, program, RANDOM_IN_CI);
+    let mut command = command(&python, root, program, random);
     command.arg("--fail-fast");
     Ok(command)
 }

@@ -4,12 +4,13 @@
 //! `cargo mutants` lists the mutants, and a seed draws some of them. A build of each one would take hours, so a
 //! copy of the workspace contains all drawn mutants, each behind a switch: one build, then one run of the tests
 //! per mutant. A mutant without a switch, such as one in constant code, is built alone. The tests are those of
-//! the three packages and the small audit.
+//! the three packages and the small audit; with `--by audit`, those of the audit alone.
 
 mod switches;
 mod test_programs;
 mod tree;
 
+use crate::audit::RANDOM_IN_CI;
 use crate::programs::{cargo, target};
 use crate::random::DrawRng;
 use anyhow::{Context, Result, ensure};
@@ -20,7 +21,7 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use test_programs::TestPrograms;
+use test_programs::{TestPrograms, TestedBy};
 use tree::{MutantTree, PACKAGES};
 
 #[derive(ClapArgs)]
@@ -37,6 +38,18 @@ pub(crate) struct MutantsArgs {
     /// Files whose mutants are drawn, as a glob, repeatable [default: all files with reported numbers]
     #[arg(long = "file", value_name = "GLOB")]
     files: Vec<String>,
+    /// Expression that names of drawn mutants match; a name ends with that of the function
+    #[arg(long, value_name = "REGEX")]
+    re: Option<String>,
+    /// Expression that names of drawn mutants do not match
+    #[arg(long, value_name = "REGEX")]
+    exclude_re: Option<String>,
+    /// Programs that test the mutants
+    #[arg(long, value_enum, default_value = "all")]
+    by: TestedBy,
+    /// Number of random runs of the audit
+    #[arg(long, default_value_t = RANDOM_IN_CI)]
+    random: u32,
     /// Test the survivors again
     #[arg(long)]
     retry: bool,
@@ -79,7 +92,7 @@ pub(crate) fn run(root: &Path, args: &MutantsArgs) -> Result<()> {
     let directory = target(root).join("mutants");
     fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
     let files: Vec<&str> = args.files.iter().map(String::as_str).collect();
-    let drawn = draw(list(root, if files.is_empty() { &FILES } else { &files })?, args);
+    let drawn = draw(list(root, if files.is_empty() { &FILES } else { &files }, args)?, args);
     let path = args.results.clone().unwrap_or_else(|| directory.join(format!("{}.jsonl", args.seed)));
     let mut results = MutantResults::open(&path, args.retry)?;
     let tree = MutantTree::new(root, &directory);
@@ -88,7 +101,8 @@ pub(crate) fn run(root: &Path, args: &MutantsArgs) -> Result<()> {
     let (with_switch, alone): (Vec<_>, Vec<_>) = todo.iter().enumerate().partition(|(id, _)| switched.contains(id));
     println!("{} mutants drawn, {} to test, {} of them with switches", drawn.len(), todo.len(), with_switch.len());
     if !todo.is_empty() {
-        let mut programs = TestPrograms::build(&tree)?.context("the mutants with switches do not compile together")?;
+        let mut programs = TestPrograms::build(&tree, args.by, args.random)?
+            .context("the mutants with switches do not compile together")?;
         if args.build_only {
             return Ok(());
         }
@@ -99,7 +113,7 @@ pub(crate) fn run(root: &Path, args: &MutantsArgs) -> Result<()> {
     }
     for (_, mutant) in alone {
         tree.apply(mutant)?;
-        let failure = match TestPrograms::build(&tree)? {
+        let failure = match TestPrograms::build(&tree, args.by, args.random)? {
             None => Some(UNVIABLE.to_owned()),
             Some(programs) => programs.first_failure(None)?,
         };
@@ -110,11 +124,14 @@ pub(crate) fn run(root: &Path, args: &MutantsArgs) -> Result<()> {
 }
 
 /// Returns all mutants of the files.
-fn list(root: &Path, files: &[&str]) -> Result<Vec<Mutant>> {
+fn list(root: &Path, files: &[&str], args: &MutantsArgs) -> Result<Vec<Mutant>> {
     let mut command = cargo();
     command.args(["mutants", "--list", "--json"]);
     command.args(PACKAGES.iter().flat_map(|(package, _)| ["--package", package]));
     command.args(files.iter().flat_map(|files| ["--file", files]));
+    for (option, expression) in [("--re", &args.re), ("--exclude-re", &args.exclude_re)] {
+        command.args(expression.iter().flat_map(|expression| [option, expression]));
+    }
     let output = command.current_dir(root).output().context("cargo mutants")?;
     ensure!(
         output.status.success(),

@@ -2,8 +2,9 @@
 //! Programs that test mutants: the tests of the packages, and the small audit.
 
 use super::tree::{MutantTree, PACKAGES, messages};
-use crate::audit::small_audit;
+use crate::audit::fail_fast_audit;
 use anyhow::{Context, Result, ensure};
+use clap::ValueEnum;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,18 +16,29 @@ use std::time::{Duration, Instant};
 /// Time limit of a test program; an endless loop counts as found.
 const MAX_TIME: Duration = Duration::from_secs(400);
 
-/// One program that tests a build.
+/// Most runs of the audit that test one mutant.
+const MAX_RUNS: usize = 150;
+
+/// Programs that test mutants.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum TestedBy {
+    /// Tests of the packages, and the audit
+    All,
+    /// The audit alone
+    Audit,
+    /// Tests of the packages alone
+    Tests,
+}
+
+/// One program that tests a build: a test harness, or the audit, whose runs are its tests.
 struct TestProgram {
     name: String,
     executable: PathBuf,
     /// Arguments before the names of tests.
     args: Vec<String>,
     directory: PathBuf,
-    /// Tests with the numbers of the mutants that they reach; none before they are recorded, and for a program
-    /// that is no test harness.
+    /// Tests with the numbers of the mutants that they reach; none before they are recorded.
     tests: Vec<(String, BTreeSet<usize>)>,
-    /// Mutants that the program reaches; `None` before they are recorded.
-    reached: Option<BTreeSet<usize>>,
 }
 
 /// Programs that test a build, the quickest first.
@@ -34,7 +46,7 @@ pub(super) struct TestPrograms(Vec<TestProgram>);
 
 impl TestPrograms {
     /// Builds the tests. Returns `None` if the packages do not compile.
-    pub(super) fn build(tree: &MutantTree) -> Result<Option<Self>> {
+    pub(super) fn build(tree: &MutantTree, by: TestedBy, random: u32) -> Result<Option<Self>> {
         let output = tree.cargo("test").args(["--no-run", "--lib", "--bins", "--test", "it"]).output()?;
         if !output.status.success() {
             return Ok(None);
@@ -47,6 +59,9 @@ impl TestPrograms {
             let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             let name = text(&message["target"]["kind"][0]) + " " + &text(&message["target"]["name"]);
             if message["profile"]["test"] == true {
+                if by == TestedBy::Audit {
+                    continue;
+                }
                 let args = vec!["--quiet".to_owned(), "--exact".to_owned()];
                 programs.push(TestProgram::new(name, executable, args, directory));
             } else if message["target"]["name"] == PACKAGES[1].0 {
@@ -55,9 +70,12 @@ impl TestPrograms {
         }
         let key = |program: &TestProgram| (!program.directory.ends_with(PACKAGES[0].1), program.name.contains("test"));
         programs.sort_by_key(|program| (key(program), program.name.clone()));
-        let audit = small_audit(&tree.root, &tree.build, &fairlab.context("the program was not built")?)?;
-        let args = audit.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
-        programs.push(TestProgram::new("audit".to_owned(), audit.get_program().into(), args, tree.root.clone()));
+        if by != TestedBy::Tests {
+            let fairlab = fairlab.context("the program was not built")?;
+            let audit = fail_fast_audit(&tree.root, &tree.build, &fairlab, random)?;
+            let args = audit.get_args().map(|arg| arg.to_string_lossy().into_owned()).collect();
+            programs.push(TestProgram::new("audit".to_owned(), audit.get_program().into(), args, tree.root.clone()));
+        }
         Ok(Some(Self(programs)))
     }
 
@@ -82,7 +100,7 @@ impl TestPrograms {
 
 impl TestProgram {
     fn new(name: String, executable: PathBuf, args: Vec<String>, directory: PathBuf) -> Self {
-        Self { name, executable, args, directory, tests: Vec::new(), reached: None }
+        Self { name, executable, args, directory, tests: Vec::new() }
     }
 
     fn is_harness(&self) -> bool {
@@ -119,7 +137,7 @@ impl TestProgram {
             self.tests = tests.into_inner().expect("no thread panics");
             self.tests.sort();
         } else {
-            self.reached = Some(reached_by(&mut self.command(), &directory.join("reached"))?);
+            self.tests = runs_with_reached(self.command(), directory)?;
         }
         Ok(())
     }
@@ -137,10 +155,15 @@ impl TestProgram {
         if let Some(id) = id {
             command.env("FAIRLAB_MUTANT", id.to_string());
             let reaching: Vec<_> = self.tests.iter().filter(|(_, reached)| reached.contains(&id)).collect();
-            if (self.is_harness() && reaching.is_empty()) || self.reached.as_ref().is_some_and(|it| !it.contains(&id)) {
+            if reaching.is_empty() {
                 return Ok(true);
             }
-            command.args(reaching.iter().map(|(name, _)| name));
+            let mut step = 1;
+            if !self.is_harness() {
+                command.arg("--only");
+                step = reaching.len().div_ceil(MAX_RUNS);
+            }
+            command.args(reaching.iter().step_by(step).map(|(name, _)| name));
         }
         let (mut child, start) = (command.spawn()?, Instant::now());
         loop {
@@ -163,4 +186,20 @@ fn reached_by(command: &mut Command, path: &Path) -> Result<BTreeSet<usize>> {
     ensure!(command.env("FAIRLAB_REACHED", path).status()?.success(), "fails without a mutant");
     let text = fs::read_to_string(path).unwrap_or_default();
     Ok(text.lines().filter_map(|line| line.parse().ok()).collect())
+}
+
+/// Runs the audit, which must succeed, and returns its runs with the numbers of the mutants that each one reaches.
+fn runs_with_reached(mut command: Command, directory: &Path) -> Result<Vec<(String, BTreeSet<usize>)>> {
+    let path = directory.join("audit.jsonl");
+    let _ = fs::remove_file(&path);
+    command.arg("--results").arg(&path).env("FAIRLAB_REACHED", "of each run");
+    ensure!(command.status()?.success(), "fails without a mutant");
+    let mut runs = Vec::new();
+    for line in fs::read_to_string(&path)?.lines() {
+        let row: Value = serde_json::from_str(line)?;
+        let name = row["name"].as_str().context("a run has a name")?.to_owned();
+        let reached = row["reached"].as_array().context("a run has reached mutants")?;
+        runs.push((name, reached.iter().filter_map(|id| usize::try_from(id.as_u64()?).ok()).collect()));
+    }
+    Ok(runs)
 }
