@@ -10,6 +10,7 @@ pub mod background;
 pub mod bench;
 pub mod error;
 pub mod load;
+mod object_names;
 mod policy;
 pub mod recorded;
 pub mod rtapp;

@@ -366,6 +366,10 @@ impl ScenarioGenerator {
         for _ in 0..1 + self.stream.draw_below(3) {
             let time = 10_000 + self.time(5_000_000);
             if self.has_extensions && self.stream.draw_one_in(4) {
+                text.push_str(&self.critical_sections());
+                continue;
+            }
+            if self.has_extensions && self.stream.draw_one_in(4) {
                 let operation = self.stream.draw_one_of(&["runx", "sleepx", "every"]);
                 text.push_str(&format!(" {operation} {time}"));
                 continue;

@@ -24,7 +24,7 @@ use fairlab_sched::state::cpufreq::limits::FrequencyLimit;
 use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
 use fairlab_sched::state::hotplug::HotplugError;
 use fairlab_sched::state::new_task::NewTask;
-use fairlab_sched::state::snapshot::CpuAction;
+use fairlab_sched::state::snapshot::{CpuAction, WaiterKey};
 use fairlab_sched::state::uclamp::DefaultClamps;
 use fairlab_sched::task::{Policy, Uclamp};
 use fairlab_sched::units::{Capacity, Nanos};
@@ -322,8 +322,9 @@ impl Engine for KernelEngine {
         self.enter(ctx, c"freq_qos_update_request", |object, on| object.limit_frequency(on, cpu.0, is_thermal, part));
     }
 
-    fn waits_before(&self, one: TaskId, other: TaskId) -> bool {
-        self.object.waits_before(one.0, other.0)
+    fn waiter_key(&self, task: TaskId) -> WaiterKey {
+        let prio = self.object.waiter_prio(task.0);
+        WaiterKey { prio, deadline: if prio < 0 { self.object.deadline(task.0) } else { 0 } }
     }
 
     fn inherit_priority(&mut self, ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) {

@@ -95,9 +95,14 @@ impl Object {
         call!(self, fl_move(self.cpu(cpu), task, c_cpu(group)));
     }
 
-    /// Whether a task comes before another one among the waiters of a mutex.
-    pub fn waits_before(&self, one: u32, other: u32) -> bool {
-        call!(self, fl_waits_before(one, other)) != 0
+    /// Returns the priority of a task among the waiters of a mutex, in the kernel's numbers. It is equal for all fair tasks.
+    pub fn waiter_prio(&self, task: u32) -> i32 {
+        call!(self, fl_waiter_prio(task))
+    }
+
+    /// Returns the deadline of a deadline task, in ns.
+    pub fn deadline(&self, task: u32) -> u64 {
+        call!(self, fl_deadline(task))
     }
 
     /// Gives a task the priority of its most important waiter, or its own again if it has no waiter.

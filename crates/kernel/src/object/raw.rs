@@ -360,7 +360,8 @@ functions! {
     fl_is_online(c_int) -> c_int;
     fl_is_active(c_int) -> c_int;
     fl_fork(c_int, *const RawTaskSpec);
-    fl_waits_before(c_uint, c_uint) -> c_int;
+    fl_waiter_prio(c_uint) -> c_int;
+    fl_deadline(c_uint) -> c_ulonglong;
     fl_inherit(c_int, c_uint, c_int);
     fl_set_affinity(c_int, c_uint, *const c_ulong) -> c_int;
     fl_set_nice(c_int, c_uint, c_int);

@@ -3,9 +3,10 @@
 
 use crate::engine::Engine;
 use crate::observer::Observer;
-use crate::parts::sync::{ResumeAction, StepOutcome};
+use crate::parts::sync::{ResumeAction, StepOutcome, Waiter};
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::state::snapshot::WaiterKey;
 use fairlab_workload::step::ObjectId;
 
 impl<E: Engine> Machine<E> {
@@ -25,7 +26,9 @@ impl<E: Engine> Machine<E> {
             self.wait_for_owner(observer, cpu, task, mutex);
             return StepOutcome::Wait;
         }
-        self.sync.mutex(mutex).queue(task);
+        // A task that something else has woken waits again, behind the others.
+        self.sync.mutex(mutex).unqueue(task);
+        self.sync.mutex(mutex).queue(Waiter { task, key: WaiterKey::default() });
         self.tasks[task].resume = ResumeAction::Lock(mutex);
         StepOutcome::Wait
     }

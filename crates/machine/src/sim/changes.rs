@@ -252,6 +252,9 @@ impl<E: Engine> Machine<E> {
         if let Some(policy) = attributes.policy {
             let set = self
                 .enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_policy(ctx, id, to_policy(policy)));
+            if set.is_ok() {
+                self.requeue_waiter(observer, cpu, task);
+            }
             return result("policy", set.map_or_else(PolicyError::errno, |()| 0));
         }
         if let Some(slice) = attributes.slice {

@@ -240,3 +240,22 @@ fn the_fair_server_of_an_offline_cpu_does_not_change() {
     assert_eq!(results(KernelSeries::V6_12), [0, -16]);
     assert_eq!(results(KernelSeries::V6_1), [0, 0], "6.1 has no fair servers");
 }
+
+#[test]
+fn deadline_tasks_that_sleep_on_an_offline_cpu_stay_admitted() {
+    let run = run(include_str!("../../../../scenarios/differences-6.12/sleeping-deadline-task.scn"));
+    let results: Vec<i32> = run.log.changes.iter().map(|&(_, _, result)| result).collect();
+    assert_eq!(results, [-16]);
+}
+
+#[test]
+fn tasks_of_a_cpuset_return_to_its_cpus_when_these_come_online() {
+    let run = run(include_str!("../../../../scenarios/differences-6.12/cpuset-follows-rebuild.scn"));
+    let names = run.machine.tasks().iter().map(|task| &task.name).filter(|name| name.starts_with("in"));
+    let ran = |from: f64, to: f64, cpus: std::ops::Range<u32>| -> f64 {
+        names.clone().map(|name| run.ran_ms(name, from, to, |cpu| cpus.contains(&cpu))).sum()
+    };
+    assert!(ran(5.0, 20.0, 0..2) > 10.0, "they run beside the hogs");
+    assert!(ran(20.0, 60.0, 0..2) < 0.001, "they have left");
+    assert!(ran(20.0, 60.0, 2..4) > 70.0, "they are back");
+}

@@ -49,6 +49,23 @@ fn with_inheritance_it_waits_only_for_the_owner_of_the_mutex() {
     assert_ends(&rtapp(INVERSION), &[("high", 16.0), ("mid", 65.0)]);
 }
 
+/// From 1 to 3 ms low runs, then mid until high comes at 4 ms. low has 8 of its 10 ms left, high 5, and mid 49.
+#[test]
+fn mutexes_of_a_scenario_inherit_priority() {
+    let run = crate::common::run(include_str!("../../../../scenarios/priority-inheritance.scn"));
+    assert_ends(&run, &[("high", 17.0), ("mid", 66.0)]);
+}
+
+/// A task that is woken while it waits for a mutex has one place among the waiters.
+#[test]
+fn a_wakeup_by_something_else_does_not_end_the_wait_for_a_mutex() {
+    let text = "cpus 1\nend 200ms\ntask owner lock m sleep 20ms unlock m run 1ms exit\n\
+        task waiter start=1ms lock m run 2ms unlock m sleep 10ms lock m run 3ms unlock m exit\n\
+        task other start=2ms wake waiter sleep 1ms wake waiter exit";
+    let run = crate::common::run(text);
+    assert!((run.runtime_ms("waiter") - 5.0).abs() < 0.01, "{}", run.runtime_ms("waiter"));
+}
+
 /// low owns a; mid owns b and waits for a; high waits for b. From 0: low 1 ms; mid takes b and waits; low 1
 /// ms as mid; hog 1 ms; high waits, so low has its priority, 8 ms until 11; mid, which has it too, 2 ms until
 /// 13; high 1 ms; then hog's other 29.

@@ -15,7 +15,7 @@ use crate::paths::sched::Sched;
 use crate::state::State;
 use crate::state::lock::RqGuard;
 use crate::state::new_task::weight_of;
-use crate::state::prio::{Prio, class_of, normal_prio};
+use crate::state::prio::{NOT_INHERITED, Prio, class_of, normal_prio};
 use crate::state::stop_work::StopWork;
 use crate::state::task::{OnRq, Policy, SchedClass, TaskState, Uclamp};
 use crate::types::cpumask::CpuMask;
@@ -50,33 +50,38 @@ pub(crate) struct DequeuedTask {
 }
 
 impl Sched {
-    /// Sets the nice value of a task, -20 to 19.
+    /// Sets the nice value of a task, -20 to 19. A fair task loses a fair priority that it inherits (`effective_prio()`).
     pub fn set_nice(&mut self, ctx: &mut Ctx<'_>, task: TaskId, nice: i8) {
         self.finish_arrival(ctx, task);
         let p = &self.tasks[task.index()];
         if p.nice == nice {
             return;
         }
-        let (old, cpu) = (p.nice, p.cpu);
+        let cpu = p.cpu;
         let rq = self.rq_lock_clocked(ctx, cpu);
-        if self.tasks[task.index()].class != SchedClass::Fair {
-            let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task.index()];
+        if p.policy.class() != SchedClass::Fair {
             p.nice = nice;
-            if p.policy.class() == SchedClass::Fair {
-                // The weight counts when the task is fair again, after the priority inheritance has ended.
-                let (se, load) = (p.se, weight_of(p.policy, nice));
-                self.entities[se.index()].load = load;
-            }
             self.report_priority(ctx, task);
             return;
         }
+        let (old_prio, class, se) = (p.prio(), p.class, p.se);
         let taken = self.sched_change_begin(ctx, &rq, task, false);
-        self.tasks[task.index()].nice = nice;
+        let p = &mut self.tasks[task.index()];
+        p.nice = nice;
+        if class == SchedClass::Fair {
+            p.pi_prio = NOT_INHERITED;
+        }
+        let load = weight_of(p.policy, nice);
         self.report_priority(ctx, task);
-        let load = weight_of(self.tasks[task.index()].policy, nice);
-        self.reweight_task(ctx, task, load);
+        if class == SchedClass::Fair {
+            self.reweight_task(ctx, task, load);
+        } else {
+            // The weight counts when the task is fair again, after the priority inheritance has ended.
+            self.entities[se.index()].load = load;
+        }
         self.sched_change_end(ctx, &rq, task, taken, ReenqueueFlags::default());
-        self.prio_changed_fair(ctx, &rq, task, i32::from(nice) - i32::from(old));
+        self.prio_changed(ctx, &rq, task, old_prio);
     }
 
     /// Sets the policy of a task; its nice value stays.
@@ -94,32 +99,52 @@ impl Sched {
     pub fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
         self.finish_arrival(ctx, task);
         let policy = State::check_policy(policy)?;
+        self.set_scheduler(ctx, task, policy, None)
+    }
+
+    /// Sets the policy of a task, or only its slice: `__sched_setscheduler()`.
+    fn set_scheduler(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        task: TaskId,
+        policy: Policy,
+        slice: Option<Nanos>,
+    ) -> Result<(), PolicyError> {
         let p = &self.tasks[task.index()];
         let cpu = p.cpu;
         let (old_class, old_prio) = (p.class, p.prio());
-        let new_prio = normal_prio(policy, p.nice).min(p.pi_prio);
+        let inherited = p.pi_top_task.map_or(NOT_INHERITED, |waiter| self.tasks[waiter.index()].prio());
+        let new_prio = normal_prio(policy, p.nice).min(inherited);
         let rq = self.rq_lock_clocked(ctx, cpu);
-        // In 6.12, a fair policy also resets the slice.
-        let resets_slice = self.series().is_eevdf() && matches!(policy, Policy::Normal | Policy::Batch);
+        // In 6.12, a fair policy without a slice resets the slice.
+        let sets_slice = self.series().is_eevdf() && matches!(policy, Policy::Normal | Policy::Batch);
+        let new_slice = slice.unwrap_or_default();
         let p = &self.tasks[task.index()];
         // A slice is 0 if it was taken from a base slice of 0.
         let keeps_flags = !matches!(policy, Policy::Deadline { .. }) || p.dl.reclaims == p.dl.next_reclaims;
-        if p.policy == policy && keeps_flags && !(resets_slice && self.entities[p.se.index()].slice != 0) {
+        let keeps_slice = !sets_slice || self.entities[p.se.index()].slice == new_slice.0;
+        if p.policy == policy && keeps_flags && keeps_slice {
             return Ok(());
         }
         self.admit(ctx, task, policy)?;
-        let how = ReenqueueFlags { moved: new_prio != old_prio, head: old_prio < new_prio, replenish: false };
+        // A task that leaves the deadline class for itself, and stays in it for its waiter, takes the waiter's parameters.
+        let inherits_deadline = new_prio < 0 && policy.class() != SchedClass::Deadline;
+        let donated = self.tasks[task.index()].pi_top_task.filter(|_| inherits_deadline);
+        let donated = donated.map(|waiter| self.tasks[waiter.index()].dl.effective());
+        let (moved, head) = (new_prio != old_prio, old_prio < new_prio);
+        let how = ReenqueueFlags { moved, head, replenish: donated.is_some() };
         self.end_delay_for_class(ctx, &rq, task, class_of(new_prio));
         let taken = self.sched_change_begin(ctx, &rq, task, how.moved);
         let p = &mut self.tasks[task.index()];
-        p.policy = policy;
+        (p.policy, p.pi_prio) = (policy, inherited);
+        p.dl.inherited = donated.or(p.dl.inherited);
         if let Policy::Deadline { runtime, deadline, period } = policy {
             p.dl.set_parameters(runtime.0, deadline.0, period.0);
             p.dl.reclaims = core::mem::take(&mut p.dl.next_reclaims);
         }
         let (se, load) = (p.se, weight_of(policy, p.nice));
-        if resets_slice {
-            self.write_slice(se, Nanos::ZERO);
+        if sets_slice {
+            self.write_slice(se, new_slice);
         }
         if old_class == SchedClass::Fair {
             self.reweight_task(ctx, task, load);
@@ -127,7 +152,9 @@ impl Sched {
             self.entities[se.index()].load = load;
         }
         self.tasks[task.index()].class = class_of(new_prio);
-        self.report_priority(ctx, task);
+        if slice.is_none() {
+            self.report_priority(ctx, task);
+        }
         self.reset_uclamp(task);
         self.sched_change_end(ctx, &rq, task, taken, how);
         self.check_class_changed(ctx, &rq, task, old_class, old_prio);
@@ -367,14 +394,19 @@ impl Sched {
                 SchedClass::Deadline => self.switched_to_dl(ctx, task),
                 SchedClass::Stop | SchedClass::Idle => {}
             }
-        } else if class == SchedClass::Deadline {
-            self.prio_changed_dl(ctx, task);
-        } else if prio != old_prio {
-            match class {
-                SchedClass::Fair => self.prio_changed_fair(ctx, rq, task, prio - old_prio),
-                SchedClass::RealTime => self.prio_changed_rt(ctx, task, old_prio),
-                SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {}
-            }
+        } else if prio != old_prio || class == SchedClass::Deadline {
+            self.prio_changed(ctx, rq, task, old_prio);
+        }
+    }
+
+    /// Lets the class of a task handle a change of its priority.
+    fn prio_changed(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, old_prio: Prio) {
+        let p = &self.tasks[task.index()];
+        match p.class {
+            SchedClass::Fair => self.prio_changed_fair(ctx, rq, task, p.prio() - old_prio),
+            SchedClass::RealTime => self.prio_changed_rt(ctx, task, old_prio),
+            SchedClass::Deadline => self.prio_changed_dl(ctx, task),
+            SchedClass::Stop | SchedClass::Idle => {}
         }
     }
 
@@ -398,7 +430,7 @@ impl Sched {
     /// set for itself become the defaults. Kernels before 6.12 ignore it.
     ///
     /// # Errors
-    /// `-EINVAL` if the task has another policy than SCHED_NORMAL and SCHED_BATCH.
+    /// `-EINVAL` if the task has another policy than SCHED_NORMAL and SCHED_BATCH, `-EBUSY` if it inherits a deadline.
     pub fn set_slice(&mut self, ctx: &mut Ctx<'_>, task: TaskId, slice: Nanos) -> Result<(), i32> {
         if !self.series().is_eevdf() {
             return Ok(());
@@ -408,19 +440,7 @@ impl Sched {
             return Err(EINVAL);
         }
         self.finish_arrival(ctx, task);
-        let p = &self.tasks[task.index()];
-        let (cpu, se, load) = (p.cpu, p.se, weight_of(p.policy, p.nice));
-        let rq = self.rq_lock_clocked(ctx, cpu);
-        if self.entities[se.index()].slice == slice.0 {
-            return Ok(());
-        }
-        let taken = self.sched_change_begin(ctx, &rq, task, false);
-        self.write_slice(se, slice);
-        self.reweight_task(ctx, task, load);
-        self.reset_uclamp(task);
-        self.sched_change_end(ctx, &rq, task, taken, ReenqueueFlags::default());
-        self.balance_callbacks(ctx, cpu);
-        Ok(())
+        self.set_scheduler(ctx, task, policy, Some(slice)).map_err(PolicyError::errno)
     }
 
     /// Gives an entity a slice of its own, or with 0 that of the kernel (`__setparam_fair()`).

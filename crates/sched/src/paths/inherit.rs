@@ -9,25 +9,23 @@ use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::paths::change::ReenqueueFlags;
 use crate::paths::sched::Sched;
-use crate::state::deadline::time_before;
-use crate::state::prio::{MAX_RT_PRIO, NOT_INHERITED, Prio, class_of};
+use crate::state::prio::{MAX_RT_PRIO, NOT_INHERITED, class_of};
+use crate::state::snapshot::WaiterKey;
 use crate::types::ids::TaskId;
 
 impl Sched {
-    /// Whether waiter `one` is ahead of waiter `other` of the same mutex: it has a higher real-time priority,
-    /// or an earlier deadline. All fair tasks are equal.
-    pub fn waits_before(&self, one: TaskId, other: TaskId) -> bool {
-        let of_waiter = |prio: Prio| if prio < MAX_RT_PRIO { prio } else { MAX_RT_PRIO };
-        let (a, b) = (&self.tasks[one.index()], &self.tasks[other.index()]);
-        let (first, second) = (of_waiter(a.prio()), of_waiter(b.prio()));
-        first < second || (first == second && first < 0 && time_before(a.dl.deadline, b.dl.deadline))
+    /// Returns the position that a task has among the waiters of a mutex if it is queued now.
+    pub fn waiter_key(&self, task: TaskId) -> WaiterKey {
+        let p = &self.tasks[task.index()];
+        let prio = p.prio().min(MAX_RT_PRIO);
+        WaiterKey { prio, deadline: if prio < 0 { p.dl.deadline } else { 0 } }
     }
 
     /// Sets the most important task that waits for `task`, or `None` if no task waits any more.
     ///
     /// Rules, in order:
     /// 1. The task gets the higher one of its own priority and the waiter's. If that is no change, and it is
-    ///    not a deadline priority, nothing else happens.
+    ///    not a deadline priority, only the clock of its runqueue is updated, if the waiter is another one.
     /// 2. The task is dequeued and enqueued with the new priority, as for a change of policy. Its class may
     ///    change, and the classes handle that.
     /// 3. A task that joins the deadline class, or has a later deadline than the waiter, gets the waiter's
@@ -38,11 +36,18 @@ impl Sched {
         let p = &self.tasks[task.index()];
         let (cpu, old_class, old_prio, normal_prio) = (p.cpu, p.class, p.prio(), p.normal_prio());
         let prio = normal_prio.min(inherited);
-        if prio == old_prio && prio >= 0 {
+        let is_changed = prio != old_prio || prio < 0;
+        if !is_changed && p.pi_top_task == waiter {
             self.tasks[task.index()].pi_prio = inherited;
             return;
         }
         let rq = self.rq_lock_clocked(ctx, cpu);
+        self.tasks[task.index()].pi_top_task = waiter;
+        if !is_changed {
+            self.tasks[task.index()].pi_prio = inherited;
+            self.balance_callbacks(ctx, cpu);
+            return;
+        }
         let is_real_time = (0..MAX_RT_PRIO).contains(&prio);
         let mut how =
             ReenqueueFlags { moved: prio != old_prio, head: is_real_time && old_prio < prio, replenish: false };

@@ -62,6 +62,7 @@ impl State {
             class: new.policy.class(),
             policy: new.policy,
             pi_prio: crate::state::prio::NOT_INHERITED,
+            pi_top_task: None,
             nice: new.nice,
             cpus_allowed: new.cpus_allowed,
             nr_cpus_allowed,

@@ -4,6 +4,7 @@
 
 use crate::interface::ctx::IpiKind;
 use crate::state::State;
+use crate::state::deadline::entity::time_before;
 use crate::state::entity::SchedEntity;
 use crate::state::rq::RqStats;
 use crate::state::rq::cfs_rq::CfsRq;
@@ -74,6 +75,23 @@ pub enum TaskFit {
     Right,
     /// A smaller CPU would do.
     TooLarge,
+}
+
+/// Position of a task among the waiters of a mutex with priority inheritance, as of the time when it was queued.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaiterKey {
+    /// Priority in the kernel's numbers: lower is more important. It is equal for all fair tasks.
+    pub prio: i32,
+    /// Deadline of a deadline task in ns, else 0.
+    pub deadline: u64,
+}
+
+impl WaiterKey {
+    /// Whether a waiter is ahead of another one: it has a higher real-time priority, or an earlier deadline
+    /// (`rt_waiter_node_less()`).
+    pub const fn precedes(self, other: Self) -> bool {
+        self.prio < other.prio || (self.prio == other.prio && time_before(self.deadline, other.deadline))
+    }
 }
 
 /// Action that a CPU takes next, unless an event intervenes.

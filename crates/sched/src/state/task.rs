@@ -135,6 +135,8 @@ pub struct Task {
     pub policy: Policy,
     /// Priority inherited from the most important waiter; the lowest possible one if the task inherits none.
     pub(crate) pi_prio: crate::state::prio::Prio,
+    /// Most important waiter.
+    pub(crate) pi_top_task: Option<TaskId>,
     /// Nice value, -20 to 19, also while another class serves the task.
     pub nice: i8,
     pub cpus_allowed: CpuMask,

@@ -1,33 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Objects that events name. rt-app creates each at its first mention.
 
+use crate::object_names::ObjectNames;
 use crate::step::{ObjectId, TimerMode};
 use crate::workload::Objects;
-use std::collections::BTreeMap;
-
-/// Names in the order of their first mention.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ObjectNames {
-    list: Vec<String>,
-    ids: BTreeMap<String, ObjectId>,
-}
-
-impl ObjectNames {
-    /// Returns the index of a name, which is added if it is new.
-    pub(super) fn id(&mut self, name: &str) -> ObjectId {
-        if let Some(id) = self.ids.get(name) {
-            return *id;
-        }
-        let id = self.list.len();
-        self.list.push(name.to_owned());
-        self.ids.insert(name.to_owned(), id);
-        id
-    }
-
-    pub(super) fn list(&self) -> &[String] {
-        &self.list
-    }
-}
 
 /// Timers, and which of them keep their grid after a miss. In rt-app that is a property of the timer: one
 /// event with `absolute` sets it for all events that name the timer.
@@ -66,7 +42,7 @@ impl Barriers {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.names.list.len()
+        self.names.list().len()
     }
 
     pub(super) fn participants(&self, id: ObjectId) -> u32 {
@@ -96,18 +72,18 @@ pub(super) struct SharedObjects {
 impl SharedObjects {
     /// Returns names that are used both for conditions and for suspending. In rt-app they are one object.
     pub(super) fn cond_and_suspend_names(&self) -> impl Iterator<Item = &str> {
-        self.conds.list().iter().filter(|name| self.suspends.ids.contains_key(*name)).map(String::as_str)
+        self.conds.list().iter().filter(|name| self.suspends.contains(name)).map(String::as_str)
     }
 
     pub(super) fn into_objects(self, priority_inheritance: bool) -> Objects {
         let Barriers { names, participants } = self.barriers;
         Objects {
-            mutexes: self.mutexes.list,
-            conds: self.conds.list,
-            barriers: names.list.into_iter().zip(participants).collect(),
-            semaphores: self.semaphores.list,
-            timers: self.timers.names.list,
-            suspends: self.suspends.list,
+            mutexes: self.mutexes.into_list(),
+            conds: self.conds.into_list(),
+            barriers: names.into_list().into_iter().zip(participants).collect(),
+            semaphores: self.semaphores.into_list(),
+            timers: self.timers.names.into_list(),
+            suspends: self.suspends.into_list(),
             priority_inheritance,
             channels: Vec::new(),
             futexes: 0,

@@ -4,7 +4,7 @@
 //! Each random operation draws once, in the order of the program. Drawing in [`Behaviour::next`] therefore
 //! gives the values that the grammar defines, at whatever time the machine requests a step.
 
-use crate::step::{Behaviour, Step, TaskIndex, TimerMode, TimerRef};
+use crate::step::{Behaviour, ObjectId, Step, TaskIndex, TimerMode, TimerRef};
 use fairlab_sched::units::Nanos;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -24,6 +24,8 @@ pub(super) enum ProgramOp {
     Every { timer: usize, period: Nanos },
     Wake { target: TaskIndex, sync: bool },
     Wait,
+    Lock(ObjectId),
+    Unlock(ObjectId),
     Yield,
     Exit,
 }
@@ -94,6 +96,8 @@ impl ProgramOp {
             }
             Self::Wake { target, sync } => Step::Wake { target: *target, sync: *sync },
             Self::Wait => Step::WaitWake,
+            Self::Lock(mutex) => Step::Lock(*mutex),
+            Self::Unlock(mutex) => Step::Unlock(*mutex),
             Self::Yield => Step::Yield,
             Self::Exit => Step::Exit,
         }

@@ -11,6 +11,7 @@ use super::policy::parse_policy;
 use super::program::{Program, ProgramCursor, ProgramOp};
 use super::tokens::{Token, Tokens};
 use crate::error::{ParseError, SourceText};
+use crate::object_names::ObjectNames;
 use crate::policy::PolicyKind;
 use crate::step::{Behaviour, TaskIndex};
 use crate::suggest;
@@ -25,11 +26,15 @@ pub(super) const MAX_NAME: usize = 15;
 const MAX_TASKS: usize = 100_000;
 const MAX_OPS: usize = 64;
 
+const MUTEX: &str = "the name of the mutex";
+
 /// Operation whose target, if it has one, is still a name.
 #[derive(Clone, Debug)]
 enum OpDraft<'a> {
     Resolved(ProgramOp),
     Wake { target: Token<'a>, sync: bool },
+    Lock(Token<'a>),
+    Unlock(Token<'a>),
 }
 
 /// Operation: its keyword, and the reader of its arguments.
@@ -59,6 +64,8 @@ const OPERATIONS: &[OperationSpec] = &[
     OperationSpec { word: "wake", read: |words| wake(words, false) },
     OperationSpec { word: "wakesync", read: |words| wake(words, true) },
     OperationSpec { word: "wait", read: |_| Ok(OpDraft::Resolved(ProgramOp::Wait)) },
+    OperationSpec { word: "lock", read: |words| Ok(OpDraft::Lock(words.name(MUTEX, MAX_NAME)?)) },
+    OperationSpec { word: "unlock", read: |words| Ok(OpDraft::Unlock(words.name(MUTEX, MAX_NAME)?)) },
     OperationSpec { word: "yield", read: |_| Ok(OpDraft::Resolved(ProgramOp::Yield)) },
     OperationSpec { word: "exit", read: |_| Ok(OpDraft::Resolved(ProgramOp::Exit)) },
 ];
@@ -251,9 +258,12 @@ impl<'a> TaskDrafts<'a> {
             let base = self.lines[*line].base;
             return Err(source.error(base.offset, format!("two tasks have the name `{name}`")));
         }
+        let mut mutexes = ObjectNames::default();
         for (index, (name, line)) in self.tasks.iter().enumerate() {
-            workload.tasks.push(self.lines[*line].spec(source, name, (index, vary), &by_name)?);
+            workload.tasks.push(self.lines[*line].spec(source, name, (index, vary), &by_name, &mut mutexes)?);
         }
+        workload.objects.mutexes = mutexes.into_list();
+        workload.objects.priority_inheritance = !workload.objects.mutexes.is_empty();
         for ChangeDraft { at, task, change } in changes {
             let index = |word: Token<'_>| {
                 by_name.get(word.text).ok_or_else(|| unknown_task_error(source, word, "to change", &by_name))
@@ -302,6 +312,7 @@ impl<'a> TaskLine<'a> {
         name: &str,
         (index, vary): (TaskIndex, Option<u64>),
         by_name: &BTreeMap<&str, TaskIndex>,
+        mutexes: &mut ObjectNames,
     ) -> Result<TaskSpec, ParseError> {
         let mut nr_timers = 0;
         let mut resolve = |op: &OpDraft<'_>| match op {
@@ -313,6 +324,8 @@ impl<'a> TaskLine<'a> {
             OpDraft::Wake { target, sync } => {
                 Ok(ProgramOp::Wake { target: wake_target(source, name, *target, by_name)?, sync: *sync })
             }
+            OpDraft::Lock(mutex) => Ok(ProgramOp::Lock(mutexes.id(mutex.text))),
+            OpDraft::Unlock(mutex) => Ok(ProgramOp::Unlock(mutexes.id(mutex.text))),
         };
         let ops = self.ops.iter().map(&mut resolve).collect::<Result<Vec<_>, _>>()?;
         let program = Arc::new(Program { ops, loop_start: self.loop_start.unwrap_or(0) });

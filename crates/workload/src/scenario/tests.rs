@@ -104,6 +104,15 @@ fn a_program_goes_on_behind_the_word_loop() {
 }
 
 #[test]
+fn mutexes_have_the_order_of_their_first_mention_and_inherit_priority() {
+    let scenario = scenario("cpus 1\ntask a lock m run 1us unlock m\ntask b lock n lock m run 1us unlock n");
+    assert_eq!(steps(&scenario, 0, 3), [Step::Lock(0), Step::Run(us(1)), Step::Unlock(0)]);
+    assert_eq!(steps(&scenario, 1, 4), [Step::Lock(1), Step::Lock(0), Step::Run(us(1)), Step::Unlock(1)]);
+    assert_eq!(scenario.workload.objects.mutexes, ["m", "n"]);
+    assert!(scenario.workload.objects.priority_inheritance);
+}
+
+#[test]
 fn numbered_tasks_wake_the_one_with_their_own_number() {
     let scenario = scenario("cpus 2\ntask pa n=3 run 1us wake pb\ntask pb n=3 wait wakesync pa0");
     let names: Vec<&str> = scenario.workload.tasks.iter().map(|task| task.name.as_str()).collect();

@@ -8,6 +8,9 @@ use fairlab_machine::streams::RandomStream;
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::{TunableInfo, TunableStatement};
 
+/// Number of mutexes of a scenario.
+const MUTEXES: u64 = 4;
+
 impl ScenarioGenerator {
     /// Draws whether CPUs go offline.
     ///
@@ -76,6 +79,31 @@ impl ScenarioGenerator {
             1 => format!(" umax={max}"),
             _ => format!(" umin={min} umax={max}"),
         }
+    }
+
+    /// Draws a part of a program that holds mutexes, in the order of their names, so that no cycle of owners waits.
+    pub(super) fn critical_sections(&mut self) -> String {
+        let mut text = String::new();
+        let mutexes: Vec<u64> = (0..MUTEXES).filter(|_| self.stream.draw_one_in(2)).collect();
+        for mutex in &mutexes {
+            text.push_str(&format!(" lock m{mutex}"));
+            if self.stream.draw_one_in(2) {
+                text.push_str(&format!(" run {}", 1_000 + self.time(3_000_000)));
+            }
+            if self.stream.draw_one_in(6) {
+                text.push_str(&format!(" sleep {}", 10_000 + self.time(2_000_000)));
+            }
+        }
+        text.push_str(&format!(" run {}", 1_000 + self.time(1_000_000)));
+        let is_last_first = self.stream.draw_one_in(2);
+        let order: Vec<u64> = if is_last_first { mutexes.into_iter().rev().collect() } else { mutexes };
+        for mutex in order {
+            text.push_str(&format!(" unlock m{mutex}"));
+            if self.stream.draw_one_in(4) {
+                text.push_str(&format!(" run {}", 1_000 + self.time(1_000_000)));
+            }
+        }
+        text
     }
 
     /// Draws options of a new task.

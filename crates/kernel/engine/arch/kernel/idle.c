@@ -59,7 +59,13 @@ static void before_user_mode(void)
 	}
 }
 
-/* An idle task first runs the functions that are queued for its CPU. */
+/*
+ * An idle task first runs the functions that are queued for its CPU.
+ *
+ * A kernel leaves the loop of schedule_idle() with the switch to a task, and a task that is throttled right after its
+ * switch is rescheduled by a loop of its own. Here the loop of the idle task goes on, which drops that request if no
+ * task is left (SM_IDLE, since 6.12).
+ */
 void fl_reschedule(int cpu)
 {
 	fl_execute_on(cpu);
@@ -73,6 +79,11 @@ void fl_reschedule(int cpu)
 	fl_softirqs();
 	if (need_resched())
 		schedule_idle();
+	if (!is_idle_task(current) && !cpu_rq(cpu)->nr_running) {
+		set_tsk_need_resched(current);
+		if (schedstat_enabled())
+			cpu_rq(cpu)->sched_count--;	/* the switch that the loop did not make */
+	}
 }
 
 int fl_duty(int cpu)

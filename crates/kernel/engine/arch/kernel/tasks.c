@@ -375,16 +375,9 @@ bool kthread_is_per_cpu(struct task_struct *p) { return (p->flags & PF_KTHREAD) 
 /* ---- priority inheritance: fairlab knows which task waits for which ---- */
 
 /* All fair tasks are equal among waiters. */
-static int prio_of_waiter(const struct task_struct *p) { return min(p->prio, MAX_RT_PRIO); }
+int fl_waiter_prio(unsigned int task) { return min(fl_task(task)->prio, MAX_RT_PRIO); }
 
-int fl_waits_before(unsigned int one, unsigned int other)
-{
-	const struct task_struct *a = fl_task(one), *b = fl_task(other);
-
-	if (prio_of_waiter(a) != prio_of_waiter(b))
-		return prio_of_waiter(a) < prio_of_waiter(b);
-	return a->prio < 0 && (s64)(a->dl.deadline - b->dl.deadline) < 0;
-}
+unsigned long long fl_deadline(unsigned int task) { return fl_task(task)->dl.deadline; }
 
 /* Inherits from the most important waiter, or from none (-1). */
 void fl_inherit(int cpu, unsigned int task, int waiter)

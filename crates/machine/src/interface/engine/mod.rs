@@ -36,7 +36,7 @@ use fairlab_sched::state::cpufreq::limits::FrequencyLimit;
 use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
 use fairlab_sched::state::hotplug::HotplugError;
 use fairlab_sched::state::new_task::NewTask;
-use fairlab_sched::state::snapshot::{CpuAction, TaskFit};
+use fairlab_sched::state::snapshot::{CpuAction, TaskFit, WaiterKey};
 use fairlab_sched::state::uclamp::DefaultClamps;
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::units::{Capacity, Nanos};
@@ -284,8 +284,8 @@ engine! {
         fn max_softirq_jiffies() -> u64, Sched = Capability::Ksoftirqd.unsupported_call();
         /// Returns the CPU that is executing a wake-up of a task.
         fn waking_cpu(task: TaskId) -> Option<CpuId>, Sched = None;
-        /// Whether waiter `one` is ahead of waiter `other` of a mutex with priority inheritance.
-        fn waits_before(one: TaskId, other: TaskId) -> bool, Sched = Capability::PriorityInheritance.unsupported_call();
+        /// Returns the position that a task has among the waiters of a mutex with priority inheritance if it is queued now.
+        fn waiter_key(task: TaskId) -> WaiterKey, Sched = Capability::PriorityInheritance.unsupported_call();
         /// Whether a CPU has the right capacity for a task.
         fn task_fit(task: TaskId, cpu: CpuId) -> TaskFit, State = TaskFit::Right;
         /// Returns the CPUs that a new task of a cpuset may use.

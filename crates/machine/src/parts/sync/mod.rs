@@ -14,5 +14,5 @@ mod objects;
 
 pub(crate) use action::{ResumeAction, StepOutcome};
 pub use blocked::BlockedOn;
-pub(crate) use mutex::Mutex;
+pub(crate) use mutex::{Mutex, Waiter};
 pub(crate) use objects::SyncObjects;

@@ -100,29 +100,34 @@ impl State {
     /// # Errors
     /// If not enough bandwidth is free.
     pub(crate) fn admit(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
-        let Policy::Deadline { runtime, period, .. } = policy else { return Ok(()) };
         let p = &self.tasks[task.index()];
+        let has_dl_policy = p.policy.class() == SchedClass::Deadline;
+        let Policy::Deadline { runtime, period, .. } = policy else {
+            // The kernel counts a task that inherits a deadline as one without admitted bandwidth.
+            let only_inherits = p.class == SchedClass::Deadline && !has_dl_policy;
+            return if only_inherits { Err(PolicyError::NoBandwidth) } else { Ok(()) };
+        };
         if p.dl.is_special {
             return Ok(());
         }
         let new_bw = to_ratio(period.0, runtime.0);
-        let (old_bw, is_deadline) = (p.dl.dl_bw, p.class == SchedClass::Deadline);
-        if is_deadline && new_bw == old_bw {
+        let old_bw = p.dl.dl_bw;
+        if has_dl_policy && new_bw == old_bw {
             return Ok(());
         }
         if self.tunables.rt_runtime_us >= 0 && !self.hotplug.active.contains(p.cpu) {
             return Err(PolicyError::NoBandwidth);
         }
-        let replaced = if is_deadline { old_bw } else { 0 };
+        let replaced = if has_dl_policy { old_bw } else { 0 };
         let wanted = self.dl_root.total_bw.wrapping_sub(replaced).wrapping_add(new_bw);
         if self.dl_bandwidth_limit().is_some_and(|limit| limit < wanted) {
             return Err(PolicyError::NoBandwidth);
         }
-        let is_still_admitted = is_deadline || self.is_inactive_timer_active(task);
+        let is_still_admitted = has_dl_policy || self.is_inactive_timer_active(task);
         let released = if is_still_admitted { old_bw } else { 0 };
         self.sub_admitted(released);
         self.add_admitted(new_bw);
-        if is_deadline {
+        if has_dl_policy {
             self.change_utilization(ctx, task, new_bw);
         }
         Ok(())

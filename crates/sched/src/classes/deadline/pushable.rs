@@ -15,7 +15,7 @@ impl State {
         p.cpus_allowed.contains(cpu) && time_before(p.dl.deadline, deadline)
     }
 
-    /// Adds a waiting task to the pushable tasks, if it may use more than one CPU.
+    /// Adds a waiting task to the pushable tasks, if it may use more than one CPU. A governor's thread goes first.
     pub(crate) fn add_pushable_dl(&mut self, cpu: CpuId, task: TaskId) {
         let p = &mut self.tasks[task.index()];
         if p.nr_cpus_allowed <= 1 {
@@ -24,7 +24,13 @@ impl State {
         debug_assert!(!p.dl.is_pushable, "{task:?} can be pushed already");
         p.dl.is_pushable = true;
         let dl = &mut self.rqs[cpu.index()].dl;
-        if dl.pushable.insert(p.dl.deadline, task) {
+        let is_first = if p.dl.is_special {
+            dl.pushable.insert_first(p.dl.deadline, task);
+            true
+        } else {
+            dl.pushable.insert(p.dl.deadline, task)
+        };
+        if is_first {
             dl.earliest_next = p.dl.deadline;
         }
         if self.series.is_eevdf() {

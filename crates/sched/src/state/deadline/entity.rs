@@ -175,8 +175,6 @@ impl DlEntity {
 
     /// Whether the task preempts another one, as a governor's thread or by its deadline:
     /// `dl_entity_preempt()`.
-    // DIFFERS: fairlab orders a pushable governor's thread among the deadline tasks of its CPU by its
-    // deadline; Linux 6.1 puts it first.
     pub(crate) fn preempts(&self, other: &Self) -> bool {
         self.is_special || time_before(self.deadline, other.deadline)
     }

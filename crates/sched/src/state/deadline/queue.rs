@@ -26,9 +26,15 @@ impl Default for DeadlineQueue {
 impl DeadlineQueue {
     /// Adds a task behind all whose deadline is not later. Returns whether the task is the first one.
     pub(crate) fn insert(&mut self, deadline: u64, task: TaskId) -> bool {
-        let place = self.entries.partition_point(|&(other, _)| !time_before(deadline, other));
+        let last = self.entries.iter().rposition(|&(other, _)| !time_before(deadline, other));
+        let place = last.map_or(0, |last| last + 1);
         self.entries.insert(place, (deadline, task));
         place == 0
+    }
+
+    /// Adds a task before all others.
+    pub(crate) fn insert_first(&mut self, deadline: u64, task: TaskId) {
+        self.entries.push_front((deadline, task));
     }
 
     /// Removes a task. Returns whether it was the first one.
@@ -36,9 +42,8 @@ impl DeadlineQueue {
     /// # Panics
     /// If the task is not in the queue, or was added with another deadline.
     pub(crate) fn remove(&mut self, deadline: u64, task: TaskId) -> bool {
-        let first = self.entries.partition_point(|&(other, _)| time_before(other, deadline));
-        let equals = self.entries.range(first..).position(|&(_, other)| other == task);
-        let place = first + equals.unwrap_or_else(|| panic!("{task:?} with deadline {deadline} is not queued"));
+        let place = self.entries.iter().position(|&entry| entry == (deadline, task));
+        let place = place.unwrap_or_else(|| panic!("{task:?} with deadline {deadline} is not queued"));
         self.entries.remove(place);
         place == 0
     }

@@ -197,7 +197,8 @@ int fl_is_online(int cpu);
 int fl_is_active(int cpu);
 
 void fl_fork(int cpu, const struct fl_task_spec *spec);	/* without its first wake-up */
-int fl_waits_before(unsigned int one, unsigned int other);
+int fl_waiter_prio(unsigned int task);
+unsigned long long fl_deadline(unsigned int task);
 void fl_inherit(int cpu, unsigned int task, int waiter);
 int fl_set_affinity(int cpu, unsigned int task, const unsigned long *mask);
 void fl_set_nice(int cpu, unsigned int task, int nice);
