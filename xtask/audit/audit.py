@@ -389,7 +389,7 @@ def main():
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--print-case", type=int)
     parser.add_argument("--fail-fast", action="store_true")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="names of jobs; random ones are first")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="names of jobs, in their order")
     arguments = parser.parse_args()
     start(arguments.program, arguments.root)
     if arguments.print_case is not None:
@@ -401,8 +401,7 @@ def main():
     done = read_results(arguments.results)
     todo = list(jobs(arguments))
     if arguments.only:
-        only = set(arguments.only)
-        todo = sorted((job for job in todo if job[1] in only), key=lambda job: job[0] != "random")
+        todo = sorted((job for job in todo if job[1] in set(arguments.only)), key=lambda job: arguments.only.index(job[1]))
     rows = [done[name] for _, name, _ in todo if name in done]
     todo = [job for job in todo if job[1] not in done]
     out = open(arguments.results, "a", encoding="utf-8") if arguments.results else None

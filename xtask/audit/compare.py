@@ -39,7 +39,7 @@ KEYS = {
     "measure.times.usecs": lambda row: (row[0],),
 }
 
-# Rules whose findings follow from events.
+# Rules whose findings follow from events alone; `sampled.py` compares the others.
 RECOMPUTED_FINDINGS = {
     "starvation",
     "late-wakeup",
@@ -49,7 +49,6 @@ RECOMPUTED_FINDINGS = {
     "vain-kicks",
     "timer-missed",
     "never-woken",
-    "stretched",
 }
 
 # Metrics that the event log cannot give, with the reason. Everything else must be recomputed.

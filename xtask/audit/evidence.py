@@ -6,18 +6,13 @@ sentence states about a task, a CPU and what ran meanwhile. A kind of evidence w
 """
 
 from collections import Counter
+
+import sampled
 from findings import BACK_WITHIN, BLOCK_NS, LATENCY, STARVATION, deadlines
-from groups import fair_shares
 from log import replay_tasks
 from metrics import Residency, kinds
 from moment import Moment
-from samples import Samples
 
-WINDOW = 200_000_000
-PERIOD = 20_000_000
-MIN_TURNS, PER_KEPT, STEPS_PER_READ = 20, 10, 16
-MIN_SLICE, MAX_SLICE = 100_000, 100_000_000
-NICE_0_WEIGHT = 1024
 MIN_RETURNS, RETURNS_PER_SECOND = 20, 50
 MAX_SWITCH = 1_000_000
 RANKS = {"idle-task": 0, "real-time": 2, "deadline": 3}
@@ -31,6 +26,15 @@ RULES = {
 # Kinds that only faults of the scheduler make: no run has them.
 FAULTS = {"lost-wakeup"}
 WAITS = {"cpu": "starvation", "wakeup-latency": "late-wakeup", "wakeup-latency-of-deadline": "late-wakeup", "runtime": "throttled"}
+
+
+SEVERITIES = {
+    "starvation": "high", "never-woken": "high", "late-wakeup": "medium", "throttled": "medium", "misfit-left": "medium",
+    "frequency-low": "medium", "unfair-share": "medium", "unfair-group": "medium", "quota-exceeded": "medium",
+    "overutilized-flapping": "low", "vain-kicks": "low", "ping-pong": "low", "slice-cut": "low", "lag-limited": "low",
+}
+# Part of the measured time at whose start findings are marked, and the number of jobs and periods per miss that is bad.
+START_PART, PER_MISS = 10, 20
 
 
 class Evidence:
@@ -55,10 +59,24 @@ class Evidence:
             return
         self.at.advance(max(self.at.now, self.log.machine["t"] + finding["at_ns"]))
         self.expect(finding, "rule", finding["rule"], WAITS[evidence["measure"]] if kind == "wait" else RULES[kind])
+        self.check_common(finding)
         numbers = self.tasks(evidence)
         if "task" in evidence and kind not in ("never-woken", "lost-wakeup"):
             self.expect_true(finding, "task of the family", bool(numbers))
         getattr(self, kind.replace("-", "_"))(finding, evidence, numbers)
+
+    def check_common(self, finding):
+        """Checks the severity, and whether the finding is one of the start only."""
+        evidence, last = finding["evidence"], finding["last_ns"]
+        of = {"deadline-missed": "nr_wakeups", "timer-missed": "nr_arrivals"}.get(finding["rule"])
+        severity = SEVERITIES.get(finding["rule"], finding["severity"])
+        if of:
+            severity = "medium" if finding["count"] * PER_MISS > evidence[of] else "low"
+        self.expect(finding, "severity", finding["severity"], severity)
+        since = max(last - (self.log.from_t - self.at.start), 0)
+        is_at_start = last > 0 and since < (self.log.end - self.log.from_t) // START_PART
+        expected = -(-since // 1_000_000) * 1_000_000 if is_at_start else None
+        self.expect(finding, "only_in_first_ns", finding.get("only_in_first_ns"), expected)
 
     def tasks(self, evidence):
         """Returns the numbers of the tasks with the name and the family of the evidence."""
@@ -223,65 +241,10 @@ class Evidence:
         self.expect_true(finding, "most recent", evidence["task"] in names)
         self.expect(finding, "at", (finding["at_ns"], finding["last_ns"]), (last - self.at.start, last - self.at.start))
 
-    def samples(self):
-        """Returns the samples of the run. Findings that need them are rare."""
-        self.own_samples = getattr(self, "own_samples", None) or Samples(self.log)
-        return self.own_samples
+    def recomputed(self, finding, evidence, _numbers):
+        """Findings of rules that sample state are recomputed completely (`sampled.py`)."""
 
-    def misfit(self, finding, evidence, _numbers):
-        """Recomputes all periods in which a CPU ran a task that is too big for it while a bigger allowed CPU idled."""
-        samples, moment = self.samples(), Moment(self.log)
-        capacities = [cpu["capacity"] for cpu in self.log.cpus]
-        found, since = [], {}
-
-        def end_period(cpu, t):
-            start = since.pop(cpu, t)
-            if t - start >= PERIOD:
-                found.append((t - start, -len(found), cpu, t))
-
-        for t in samples.times():
-            moment.advance(t)
-            for cpu, capacity in enumerate(capacities):
-                task, _ = samples.current(cpu, t)
-                is_too_big = samples.is_busy(cpu, t) and samples.fit(task, t) == "TooSmall"
-                possible = moment.affinities.possible.get(task) or {frozenset()}
-                bigger = [other for other in frozenset.intersection(*possible) if capacities[other] > capacity]
-                if is_too_big and any(samples.is_idle(other, t) for other in bigger):
-                    since.setdefault(cpu, t)
-                else:
-                    end_period(cpu, t)
-        for cpu in list(since):
-            end_period(cpu, self.log.end)
-        if not found:
-            self.expect(finding, "periods", finding["count"], 0)
-            return
-        worst, _, cpu, until = max(found)
-        start = self.log.machine["t"]
-        self.expect(finding, "count", finding["count"], len(found))
-        self.expect(finding, "total", finding["total_ns"], sum(period[0] for period in found))
-        self.expect(finding, "worst", finding["worst_ns"], worst)
-        self.expect(finding, "cpu", evidence["cpu"], cpu)
-        self.expect(finding, "at", finding["at_ns"], until - start - worst // 2)
-        self.expect(finding, "last", finding["last_ns"], max(period[3] for period in found) - start)
-
-    def low_frequency(self, finding, evidence, _numbers):
-        """Checks the samples of the worst period. Whether the utilisation needs a higher frequency is not in the log."""
-        samples, cpu = self.samples(), evidence["cpu"]
-        until = self.log.machine["t"] + finding["at_ns"] + finding["worst_ns"] // 2
-        since = until - finding["worst_ns"]
-        parts = [(self.log.machine["t"], self.log.cpus[cpu]["part"])]
-        for event in self.log.of("speed", "frequency"):
-            if event["cpu"] == cpu:
-                parts.append((event["t"], event["part"] if event["e"] == "speed" else event["capacity"]))
-        times = [t for t in samples.times() if since + samples.step <= t <= until - samples.step]
-        self.expect_true(finding, "samples", bool(times))
-        for t in times:
-            # A task that has been enqueued makes its CPU busy before the switch.
-            self.expect_true(finding, "busy", samples.is_busy(cpu, t) or samples.is_waited(t))
-            below = [part for start, part in parts if start <= t][-2:]
-            self.expect_true(finding, "frequency", min(below) < 1024)
-        self.expect_true(finding, "total", finding["worst_ns"] <= finding["total_ns"] and finding["worst_ns"] >= PERIOD)
-        self.expect_true(finding, "count", finding["count"] * PERIOD <= finding["total_ns"] <= finding["count"] * finding["worst_ns"])
+    misfit = low_frequency = quota_exceeded = flapping = limited_lag = unfair_share = unfair_group = cut_slices = recomputed
 
     def wasted_kicks(self, finding, evidence, _numbers):
         pending, kicks, with_moves = set(), [], 0
@@ -296,124 +259,6 @@ class Evidence:
         self.expect(finding, "count", finding["count"], len(kicks) - with_moves)
         last = kicks[-1]["t"] - self.at.start if kicks else None
         self.expect(finding, "last", (finding["at_ns"], finding["last_ns"]), (last, last))
-
-    def window(self, finding):
-        """Returns begin and end of the window of an unfair share, whose end is the moment. The begin may be two steps earlier."""
-        return self.at.now + 1 - WINDOW, self.at.now + 1
-
-    def policy(self, number, moment):
-        """Returns the policy of a fair task at a moment, without its numbers; None if changes decide it."""
-        spec = self.log.specs[self.log.forks[number]["spec"]]
-        is_changed = any(isinstance(later, dict) for later in spec["later"])
-        policy = None if is_changed or moment.rank(number) != 1 else spec["policy"] or "Normal"
-        return policy and policy.split("(")[0].split()[0]
-
-    def is_near(self, finding, name, reported, expected, nr_tasks=1):
-        """Checks a CPU time. A task that runs is charged at its CPU's events, the latest of which is a tick or two ago."""
-        if abs(reported - expected) > 2 * nr_tasks * (self.log.machine["tick"] + self.samples().step):
-            self.expect(finding, name, reported, expected)
-
-    def unfair_share(self, finding, evidence, numbers):
-        self.share_of(finding, evidence)
-        if len(numbers) != 1:
-            return
-        samples, (start, until) = self.samples(), self.window(finding)
-        moment, (number,) = samples.moment(until), numbers
-        possible = moment.affinities.possible
-        def alike_since(start):
-            return [
-                other for other in moment.forks
-                if samples.is_always_runnable(other, start, until) and moment.group_of(other) == moment.group_of(number)
-                and possible[other] == possible[number] and self.log.forks[other]["t"] <= start
-            ]
-
-        # Within two steps of the begin, the log does not decide which tasks are compared.
-        alike, certain = alike_since(start), alike_since(max(start - 2 * samples.step, self.at.start))
-        policies = {self.policy(other, moment) for other in alike}
-        self.expect_true(finding, "always runnable", number in alike)
-        got = {other: samples.ran(other, start, until) for other in alike}
-        self.is_near(finding, "got", evidence["got_ns"], got.get(number, 0))
-        weights = moment.weights
-        is_certain = number in alike and alike == certain and len(possible[number] or []) == 1
-        if is_certain and policies <= {"Normal", "Batch"} and all(other in weights for other in alike):
-            members = [(weights[other], got[other], until - start) for other in alike]
-            due = dict(zip(alike, fair_shares(members)))
-            self.is_near(finding, "due", evidence["due_ns"], due[number], len(alike))
-
-    def unfair_group(self, finding, evidence, _numbers):
-        self.share_of(finding, evidence)
-        samples, (start, until) = self.samples(), self.window(finding)
-        moment, before = samples.moment(until), samples.moment(start)
-        group = next((place for place in range(len(self.log.groups)) if moment.path(place) == evidence["group"]), None)
-        self.expect_true(finding, "group", group is not None)
-        if group is None:
-            return
-        parent, rows, masks = self.log.groups[group]["parent"], {}, set()
-        for number in moment.forks:
-            if moment.rank(number) != 1:
-                continue
-            above = moment.group_of(number)
-            while above is not None and self.log.groups[above]["parent"] != parent:
-                above = self.log.groups[above]["parent"]
-            if above is None:
-                continue
-            row = rows.setdefault(above, [0, 0, 0])
-            ran = samples.ran(number, start, until)
-            is_hungry = number in before.forks and samples.is_always_runnable(number, start, until)
-            row[0] += ran
-            row[1] += is_hungry
-            row[2] += 0 if is_hungry else ran
-            if is_hungry:
-                masks.add(str(moment.affinities.possible[number]))
-        own = rows.get(group, [0, 0, 0])
-        self.expect_true(finding, "always runnable", own[1] > 0)
-        self.is_near(finding, "got", evidence["got_ns"], own[0], len(moment.forks))
-        # A group that is left out of the comparison cannot be distinguished, nor can shares that changed.
-        is_plain = not self.log.of("shares", "moved", "quota", "group_throttling") and all(row[1] for row in rows.values())
-        policies = {self.policy(number, moment) for number in moment.forks if moment.group_of(number) is not None}
-        if is_plain and len(masks) == 1 and policies <= {"Normal", "Batch"} and not any(spec["is_idle"] for spec in self.log.groups):
-            of_mask = next(iter(moment.affinities.possible[number] for number in moment.forks if moment.group_of(number) is not None))
-            nr_cpus = len(next(iter(of_mask)))
-            members = [
-                (self.log.groups[place]["shares"], ran, min(nr_hungry, nr_cpus) * (until - start) + others)
-                for place, (ran, nr_hungry, others) in rows.items()
-            ]
-            due = dict(zip(rows, fair_shares(members)))
-            self.is_near(finding, "due", evidence["due_ns"], due[group], len(moment.forks))
-
-    def share_of(self, finding, evidence):
-        self.expect(finding, "window", evidence["window_ns"], WINDOW)
-        self.expect_true(finding, "less than half", 2 * evidence["got_ns"] < evidence["due_ns"])
-        self.expect_true(finding, "missed", 5 * (evidence["due_ns"] - evidence["got_ns"]) > WINDOW)
-        self.expect(finding, "worst", finding["worst_ns"], evidence["due_ns"] - evidence["got_ns"])
-
-    def quota_exceeded(self, finding, evidence, _numbers):
-        paths = [self.at.path(group) for group in range(len(self.log.groups))]
-        self.expect_true(finding, "group", evidence["group"] in paths)
-
-    def flapping(self, finding, evidence, _numbers):
-        """Recomputes the periods in which the machine was over-utilised. One that has begun in the warm-up begins with its end."""
-        self.expect(finding, "measured", evidence["measured_ns"], self.log.end - self.log.from_t)
-        if any(event["result"] == 0 for event in self.log.of("hotplug")):
-            # Hotplug builds a root domain that is not over-utilised, without an event.
-            return
-        periods, begin = [], None
-        for event in self.log.of("overutilized"):
-            if event["on"] and begin is None:
-                begin = event
-            elif not event["on"] and begin:
-                periods.append((begin, event["t"]))
-                begin = None
-        ended = [(max(event["t"], self.log.from_t), end, event["cpu"]) for event, end in periods if end >= self.log.from_t]
-        over = sum(end - start for start, end, _ in ended)
-        if begin:
-            over += self.log.end - max(begin["t"], self.log.from_t)
-        self.expect(finding, "count", finding["count"], len(ended) + (begin is not None))
-        self.expect(finding, "total", finding["total_ns"], over)
-        worst = max((end - start for start, end, _ in ended), default=0)
-        self.expect(finding, "worst", finding["worst_ns"], worst)
-        starts = [(cpu, start - self.at.start) for start, end, cpu in ended if end - start == worst]
-        self.expect_true(finding, "CPU and time", (evidence["cpu"], finding["at_ns"]) in starts)
 
     def stretched(self, finding, evidence, _numbers):
         residency = Residency(self.log, replay_tasks(self.log), kinds(self.log))
@@ -444,74 +289,12 @@ class Evidence:
     def missed_timers(self, finding, evidence, _numbers):
         self.expect_true(finding, "missed", finding["count"] <= evidence["nr_arrivals"])
 
-    def cut_slices(self, finding, evidence, _numbers):
-        self.expect_true(finding, "turns", finding["count"] <= evidence["nr_turns"])
-        self.expect_true(finding, "average", 2 * evidence["average_ns"] < evidence["slice_ns"])
-        if any(event["what"] in ("slice", "policy") for event in self.log.of("changed")):
-            return
-        turns = self.turns(evidence["family"])
-        found = [track for track in turns.values() if len(track["ran"]) >= MIN_TURNS and track["kept"] * PER_KEPT < len(track["ran"])]
-        cut = sum(len(track["cut"]) for track in found)
-        self.expect(finding, "count", (finding["count"], evidence["nr_turns"]), (cut, sum(len(track["ran"]) for track in found)))
-        self.expect(finding, "average", evidence["average_ns"], sum(sum(track["cut"]) for track in found) // max(cut, 1))
-        most = max((len(track["cut"]) for track in found), default=0)
-        worst = next((track for track in found if len(track["cut"]) == most), None)
-        if worst:
-            self.expect(finding, "worst", (evidence["task"], evidence["slice_ns"]), (worst["name"], worst["slice"]))
-            nr = max(worst["followers"].values())
-            first = min(number for number, count in worst["followers"].items() if count == nr)
-            fork = self.log.forks.get(first)
-            self.expect(finding, "follower", evidence.get("follower"), fork and self.log.name_of(fork["index"]))
-
-    def turns(self, family):
-        """Returns the turns of a family's tasks with slices that ended with a preemption. Slices are read at some samples."""
-        samples, tracks, since = self.samples(), {}, {}
-        reads = samples.times()[::STEPS_PER_READ]
-        for event in self.log.of("switch"):
-            if event["t"] > self.log.from_t:
-                start = max(since.get(event["prev"], self.log.from_t), self.log.from_t)
-                self.add_turn(tracks, family, reads, start, event)
-            since[event["next"]] = event["t"]
-        return dict(sorted(tracks.items()))
-
-    def add_turn(self, tracks, family, reads, start, event):
-        number = event["prev"]
-        fork = self.log.forks.get(number)
-        spec = self.log.specs[fork["spec"]] if fork else {}
-        if not fork or event["state"] != "R" or spec["family"] != family or not spec["slice"]:
-            return
-        if not any(fork["t"] <= read < event["t"] for read in reads):
-            return
-        length = min(max(spec["slice"], MIN_SLICE), MAX_SLICE)
-        new = {"name": self.log.name_of(fork["index"]), "slice": length, "ran": [], "cut": [], "kept": 0, "followers": Counter()}
-        track, ran = tracks.setdefault(number, new), event["t"] - start
-        track["ran"].append(ran)
-        if 2 * ran >= length:
-            track["kept"] += 1
-        else:
-            track["cut"].append(ran)
-            track["followers"][event["next"]] += 1
-
-    def limited_lag(self, finding, evidence, numbers):
-        limited = [event for event in self.log.of("limited_lag", counted=True) if self.log.family_of(event["task"]) == evidence["family"]]
-        limited = [event for event in limited if abs(event["lag"]) > 2 * abs(event["kept"]) and (event["lag"] > 0) == (evidence["lag_ns"] > 0)]
-        self.expect(finding, "count", finding["count"], len(limited))
-        worst = [event for event in limited if event["task"] in numbers and event["lag"] == evidence["lag_ns"]]
-        self.expect_true(finding, "worst", any(event["kept"] == evidence["kept_ns"] for event in worst))
-        self.expect(finding, "last", finding["last_ns"], max((event["t"] for event in limited), default=0) - self.at.start)
-        weights = self.at.weights
-        if {"nice", "policy"} & {event["what"] for event in self.log.of("changed")} or any(event["task"] not in weights for event in limited):
-            return
-        # A lag in virtual time is service by weight.
-        service = [abs(event["lag"] - event["kept"]) * weights[event["task"]] // NICE_0_WEIGHT for event in limited]
-        self.expect(finding, "total", finding["total_ns"], sum(service))
-        self.expect(finding, "worst service", finding["worst_ns"], max(service))
-
 
 def audit(comparison, log, findings):
     """Checks the findings of a run, and returns the number of checked ones by kind."""
     checker = Evidence(log, comparison.add_claim)
     for finding in sorted(findings, key=lambda finding: finding["at_ns"]):
         checker.check(finding)
+    sampled.audit(log, findings, comparison.add_claim)
     comparison.nr_compared += sum(len(finding["evidence"]) for finding in findings)
     return Counter("finding " + finding["evidence"]["kind"] for finding in findings)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Recomputes findings that follow from events: rule and task family with count, total and worst duration.
 
-Rules that sample the scheduler's state (averages, affinity) are not in the event log.
+Rules that sample the scheduler's state (averages, affinity) are in `sampled.py`.
 """
 
 import re
@@ -11,15 +11,6 @@ from log import replay_tasks
 
 MS = 1_000_000
 STARVATION, LATENCY, BACK_WITHIN = 500 * MS, 10 * MS, MS
-
-SAMPLED = {
-    "idle-while-waiting": "the tasks' affinity is sampled",
-    "misfit-left": "the scheduler's estimates of utilisation are sampled",
-    "frequency-low": "the scheduler's estimates of utilisation are sampled",
-    "unfair-share": "the tasks' affinity and groups are sampled",
-    "unfair-group": "the tasks' affinity and groups, and the groups' weights, are sampled",
-    "quota-exceeded": "the quotas are not in the log",
-}
 
 # Time between the block of a task, as the machine counts it, and the switch to the next task.
 BLOCK_NS = MS
@@ -40,24 +31,15 @@ class AtMost:
         return f"at most {self.most}"
 
 
-class IfReported(AtMost):
-    """Number of a finding that may be absent, because a sampled condition decides."""
-
-    def agrees(self, reported):
-        return reported == self.most
-
-    def __repr__(self):
-        return f"{self.most}, if reported"
-
-
 class Occurrences:
     def __init__(self):
         self.durations = []
 
-    def row(self):
-        ns, is_open = max(self.durations)
-        total = sum(ns for ns, _ in self.durations)
-        return {"count": len(self.durations), "total_ns": total, "worst_ns": ns, "is_open": is_open}
+    def row(self, start):
+        # The first one of the longest. One that has not ended comes last.
+        ns, is_open, _ = min(self.durations, key=lambda wait: (-wait[0], wait[2], wait[1]))
+        total, last = sum(ns for ns, _, _ in self.durations), max(end for _, _, end in self.durations)
+        return {"count": len(self.durations), "total_ns": total, "worst_ns": ns, "is_open": is_open, "last_ns": last - start}
 
 
 def deadlines(log):
@@ -95,13 +77,13 @@ def waits(log):
             since, deadline = jobs.pop(event["prev"], None), deadline_of.get(event["prev"])
             if since is not None and deadline is not None and event["t"] - since > deadline and id(event) in counted:
                 family = log.family_of(event["prev"])
-                found["deadline-missed", family].durations.append((event["t"] - since - deadline, False))
+                found["deadline-missed", family].durations.append((event["t"] - since - deadline, False, event["t"]))
 
     def late(number, queued, is_open, event):
         family = log.family_of(number)
         is_late = queued is not None and queued > deadline_of.get(number, LATENCY)
         if is_late and family and (event is None or id(event) in counted):
-            found["late-wakeup", family].durations.append((queued, is_open))
+            found["late-wakeup", family].durations.append((queued, is_open, log.end if event is None else event["t"]))
 
     tasks = replay_tasks(log, on)
     for number in log.forks:
@@ -111,9 +93,9 @@ def waits(log):
             if end < log.from_t or (end == log.from_t and start < end):
                 continue
             if state == "waiting" and length > STARVATION:
-                found["starvation", family].durations.append((length, is_open))
+                found["starvation", family].durations.append((length, is_open, end))
             if state == "throttled" and length > LATENCY:
-                found["throttled", family].durations.append((length, is_open))
+                found["throttled", family].durations.append((length, is_open, end))
         if task.state_at_end == "waiting":
             late(number, task.queued_at_end, True, None)
     families = {log.family_of(number) for number in at_times}
@@ -164,25 +146,10 @@ def never_woken(log, tasks):
     }
 
 
-def stretched(log, families):
-    """Returns the lost CPU time of families whose CPU time is at least twice their work; whether they slept is sampled."""
-    rows = {}
-    for family, row in families.items():
-        lost = lost_to_frequency = work = 0
-        for (cpus, _, part), point in ((row["residency"] or {}).get("points") or {}).items():
-            at_highest = point["ns"] * min(log.cpus[cpus[0]]["capacity"], 1024) // 1024
-            at_part = at_highest * min(part, 1024) // 1024
-            lost, work = lost + point["ns"] - at_part, work + at_part
-            lost_to_frequency += at_highest - at_part
-        if lost >= work and lost_to_frequency * 20 >= max(log.end - log.from_t, 1):
-            rows[family] = {"count": IfReported(1), "total_ns": IfReported(lost), "worst_ns": IfReported(lost)}
-    return rows
-
-
 def of_run(log, families):
     """Returns the findings by rule and family, and those that are unclear; the family is None for the machine."""
     found, unclear = waits(log)
-    rows = {key: occurrences.row() for key, occurrences in found.items() if key not in unclear}
+    rows = {key: occurrences.row(log.machine["t"]) for key, occurrences in found.items() if key not in unclear}
     for family, count in ping_pong(log).items():
         rows["ping-pong", family] = {"count": count, "total_ns": 0, "worst_ns": 0}
     wasted = wasted_kicks(log)
@@ -191,7 +158,6 @@ def of_run(log, families):
     if families:
         tasks = replay_tasks(log)
         rows.update({("never-woken", family): row for family, row in never_woken(log, tasks).items()})
-        rows.update({("stretched", family): row for family, row in stretched(log, families).items()})
     for family, row in families.items():
         if row["timers"] and row["timers"]["missed"] > 0:
             rows["timer-missed", family] = {"count": row["timers"]["missed"], "total_ns": 0, "worst_ns": 0}

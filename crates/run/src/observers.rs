@@ -108,10 +108,13 @@ impl RunObservers {
         }
     }
 
-    /// Samples state for findings. `at` may be later than the last event.
+    /// Samples state for findings and the event log. `at` may be later than the last event.
     pub(crate) fn sample_findings<E: Engine>(&mut self, machine: &Machine<E>, at: Nanos) {
         if let (Some(findings), Some(machine)) = (&mut self.findings, machine.as_built_in()) {
             findings.sample(machine, at);
+        }
+        if let Some(event_log) = self.writers.as_mut().and_then(|writers| writers.event_log.as_mut()) {
+            event_log.write_sample(machine, at);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::audit::fail_fast_audit;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -158,12 +158,11 @@ impl TestProgram {
             if reaching.is_empty() {
                 return Ok(true);
             }
-            let mut step = 1;
             if !self.is_harness() {
                 command.arg("--only");
-                step = reaching.len().div_ceil(MAX_RUNS);
             }
-            command.args(reaching.iter().step_by(step).map(|(name, _)| name));
+            let most = if self.is_harness() { reaching.len() } else { MAX_RUNS };
+            command.args(reaching.iter().take(most).map(|(name, _)| name));
         }
         let (mut child, start) = (command.spawn()?, Instant::now());
         loop {
@@ -195,11 +194,17 @@ fn runs_with_reached(mut command: Command, directory: &Path) -> Result<Vec<(Stri
     command.arg("--results").arg(&path).env("FAIRLAB_REACHED", "of each run");
     ensure!(command.status()?.success(), "fails without a mutant");
     let mut runs = Vec::new();
+    let mut nr_of_kind: BTreeMap<String, u32> = BTreeMap::new();
     for line in fs::read_to_string(&path)?.lines() {
         let row: Value = serde_json::from_str(line)?;
         let name = row["name"].as_str().context("a run has a name")?.to_owned();
         let reached = row["reached"].as_array().context("a run has reached mutants")?;
-        runs.push((name, reached.iter().filter_map(|id| usize::try_from(id.as_u64()?).ok()).collect()));
+        let reached = reached.iter().filter_map(|id| usize::try_from(id.as_u64()?).ok()).collect();
+        // The first runs with each kind of claim and each rule of findings go first.
+        let kinds = ["claims", "rules"].iter().filter_map(|key| row[*key].as_object()).flat_map(|kinds| kinds.keys());
+        let rank = kinds.map(|kind| *nr_of_kind.entry(kind.clone()).and_modify(|nr| *nr += 1).or_insert(1)).min();
+        runs.push((rank.unwrap_or(u32::MAX), name, reached));
     }
-    Ok(runs)
+    runs.sort_by_key(|&(rank, ..)| rank);
+    Ok(runs.into_iter().map(|(_, name, reached)| (name, reached)).collect())
 }

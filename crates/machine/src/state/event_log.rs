@@ -8,6 +8,9 @@
 //! The first lines describe the machine and the workload, the last line is the end of the run. Each line has
 //! its kind in `e`; events have their time in `t`, in nanoseconds of the machine's clock.
 
+mod samples;
+
+use self::samples::LastSample;
 use super::Machine;
 use crate::engine::Engine;
 use crate::hardware::IdleState;
@@ -32,6 +35,7 @@ pub struct EventLog<W: Write> {
     /// First entities of the pick whose decision follows, and the number of all of them.
     candidates: Vec<Value>,
     nr_candidates: u32,
+    last_sample: LastSample,
 }
 
 /// Largest number of entities of a pick that are written: those with the earliest deadlines.
@@ -40,7 +44,8 @@ const MAX_CANDIDATES: usize = 8;
 impl<W: Write> EventLog<W> {
     /// Begins the log of a machine that has not started.
     pub fn new(out: W, machine: &Machine<impl Engine>) -> Self {
-        let mut log = Self { out, error: None, candidates: Vec::new(), nr_candidates: 0 };
+        let mut log =
+            Self { out, error: None, candidates: Vec::new(), nr_candidates: 0, last_sample: LastSample::default() };
         log.write_machine(machine);
         log.write_domains(machine);
         log.write_workload(machine);
@@ -55,6 +60,22 @@ impl<W: Write> EventLog<W> {
     /// Writes that a warm-up has ended, so that metrics count from here.
     pub fn write_reset(&mut self, at: Nanos) {
         self.line(&json!({ "e": "reset", "t": at.0 }));
+    }
+
+    /// Writes what has changed since the last sample and has no event. `at` may be later than the last event. Engines
+    /// are not sampled.
+    pub fn write_sample(&mut self, machine: &Machine<impl Engine>, at: Nanos) {
+        let Some(machine) = machine.as_built_in() else { return };
+        let [tasks, groups, cpus] = self.last_sample.take(machine);
+        self.line(&json!({
+            "e": "sample",
+            "t": at.0,
+            "now": machine.now().0,
+            "by_energy": machine.sched().sched_energy_enabled(),
+            "tasks": tasks,
+            "groups": groups,
+            "cpus": cpus,
+        }));
     }
 
     /// Ends the log after the run.
@@ -326,7 +347,7 @@ fn eevdf_event(event: EevdfEvent<'_>) -> Option<Value> {
             "cpu": record.entity.cpu.0, "vruntime": record.entity.vruntime, "v": record.queue.avg_vruntime,
         }),
         EevdfEvent::LimitedLag(lag) => {
-            json!({ "e": "limited_lag", "task": lag.task.index(), "lag": lag.lag, "kept": lag.kept })
+            json!({ "e": "limited_lag", "task": lag.task.index(), "lag": lag.lag, "kept": lag.kept, "weight": lag.weight })
         }
         EevdfEvent::FairServer(record) => json!({
             "e": "server", "cpu": record.cpu.0, "step": format!("{:?}", record.step), "runtime": record.runtime_ns,
