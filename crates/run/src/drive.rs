@@ -90,7 +90,7 @@ fn advance<E: Engine>(
     on_step: StepFn<'_>,
 ) -> Result<bool, RunError> {
     let has_more = machine.advance(observers, until)?;
-    observers.sample_findings(machine, if has_more { until } else { machine.now() });
+    observers.sample_findings(machine, until.min(START + machine.duration()));
     if !has_more || observers.has_failed() {
         return Ok(false);
     }
