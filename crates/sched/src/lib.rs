@@ -3,8 +3,9 @@
 //!
 //! The crate has no clock, random numbers, I/O or threads of its own. Every event arrives through a handler
 //! of [`sched::Sched`], together with a [`ctx::Ctx`] that carries the time. Every action that the scheduler
-//! requests leaves as an effect in a list. Behaviour follows Linux 6.1 (Debian's 6.1.192, with its stable
-//! backports). Tunables restore the behaviour before each published change that fairlab studies.
+//! requests leaves as an effect in a list. Behaviour follows Linux 6.1 and 6.12 (Debian's 6.1.192 and
+//! 6.12.117, with their stable backports); [`series`] selects one per run. Tunables restore the behaviour before each
+//! published change that fairlab studies.
 //!
 //! Layers, each of which uses only those before it:
 //! 1. `types`: units, ids, masks, weights, the arithmetic of PELT, features and tunables

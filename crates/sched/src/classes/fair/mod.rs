@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The fair class: CFS.
+//! The fair class: CFS up to 6.5, and EEVDF ([`eevdf`]), here as in 6.12.
 //!
-//! A task is placed ([`place`]), enqueued ([`enqueue`]) and charged while it runs ([`curr`]). It is preempted
+//! In CFS, a task is placed ([`place`]), enqueued ([`enqueue`]) and charged while it runs ([`curr`]). It is preempted
 //! ([`preempt`]) by wake-ups, or at a tick ([`tick`]) when its slice ([`mod@slice`], [`hrtick`]) is over.
-//! Then the next task is picked ([`pick`]). The weight of groups is divided by [`shares`], and their runtime
-//! is limited by [`bandwidth`].
+//! Then the next task is picked ([`pick`]). In both, the weight of groups is divided by [`shares`], and
+//! their runtime is limited by [`bandwidth`].
 
 pub(crate) mod bandwidth;
 pub(crate) mod curr;

@@ -7,9 +7,8 @@
 //! off the cfs_rq, and decides where it is placed ([`place`]). A deadline is a slice away ([`deadline`]); slices also
 //! decide which wake-ups preempt ([`preempt`]). A change of weight keeps the lag ([`reweight`]).
 //!
-//! An entity that sleeps with a negative lag stays queued until it is eligible ([`delay`]).
-//!
-//! Left out so far: the fair server.
+//! An entity that sleeps with a negative lag stays queued until it is eligible ([`delay`]). The fair server, which protects
+//! fair tasks from starvation, is a deadline entity ([`crate::classes::deadline::server`]).
 
 pub(crate) mod deadline;
 pub(crate) mod delay;
