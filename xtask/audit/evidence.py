@@ -296,5 +296,10 @@ def audit(comparison, log, findings):
     for finding in sorted(findings, key=lambda finding: finding["at_ns"]):
         checker.check(finding)
     sampled.audit(log, findings, comparison.add_claim)
+    if any(event["step"] == "Picked" for event in log.of("server", counted=True)):
+        reported = {finding["evidence"]["family"] for finding in findings if finding["rule"] == "fair-server"}
+        served = {wait["family"] for wait in checker.served_waits() if wait["family"]}
+        if reported != served:
+            comparison.add_claim("fair-server", "families", sorted(reported), sorted(served))
     comparison.nr_compared += sum(len(finding["evidence"]) for finding in findings)
     return Counter("finding " + finding["evidence"]["kind"] for finding in findings)
