@@ -46,7 +46,11 @@ def deadlines(log):
     """Returns the deadline of each task that is always a deadline task, and the tasks that are one at times."""
     priorities = defaultdict(set)
     for event in log.of("prio"):
-        priorities[event["task"]].add(event["prio"] < 0)
+        number = event["task"]
+        if number in log.forks and event["t"] == log.forks[number]["t"]:
+            # A deadline task is forked as a fair one and gets its policy at the same time.
+            priorities[number].clear()
+        priorities[number].add(event["prio"] < 0)
     always, at_times = {}, set()
     for number, are_deadline in priorities.items():
         fork = log.forks.get(number)
