@@ -131,6 +131,9 @@ class Evidence:
             # The last part of a latency may be throttled time, which it does not contain.
             numbers = [number for number in numbers if self.at.tasks[number].state in ("waits", "throttled")]
         self.expect_true(finding, "worst wait", bool(numbers))
+        self.expect_true(finding, "awaited", bool(finding["awaited"]))
+        if measure == "cpu":
+            self.expect(finding, "awaited", finding["awaited"], "a CPU")
         if finding["is_open"]:
             self.expect(finding, "end", self.at.now + 1, self.log.end)
         shares = self.shares(numbers[0]) if len(numbers) == 1 and self.at.tasks[numbers[0]].state == "waits" else None
