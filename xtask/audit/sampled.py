@@ -134,7 +134,7 @@ class Periods(Rule):
         if not self.found.count:
             return {}
         cpu, until = self.found.what
-        row = self.found.row(self.log, self.log.machine["t"] + max(until - self.log.machine["t"] - self.found.worst // 2, 0))
+        row = self.found.row(self.log, until - self.found.worst // 2)
         return {None: {**row, "evidence.cpu": cpu}}
 
 
@@ -188,10 +188,11 @@ class Quota(Rule):
     def count(self, group, ran, task, now):
         row = self.state.groups[group]
         limits = row["quota"], row["period"], row["burst"]
-        usage = self.groups.setdefault(group, {"limits": limits, "until": now, "beyond": 0, "excess": None})
+        new = {"limits": limits, "until": now, "beyond": 0, "excess": None}
+        usage = self.groups.setdefault(group, new)
         if usage["limits"] != limits:
             self.close(group, usage)
-            self.groups[group] = {"limits": limits, "until": now, "beyond": 0, "excess": None}
+            self.groups[group] = new
             return
         refilled = row["quota"] * (now - usage["until"]) // max(row["period"], 1)
         usage["beyond"], usage["until"] = max(usage["beyond"] + ran - refilled, 0), now
@@ -219,7 +220,7 @@ class Share(Rule):
 
     def reset(self):
         self.since, self.before, self.slept, self.found = None, {}, set(), defaultdict(Occurrences)
-        self.throttled, self.discarded, self.shares = {}, set(), {}
+        self.discarded, self.shares = set(), {}
 
     def event(self, event):
         if event["e"] == "switch" and event["state"] != "R":
@@ -251,7 +252,7 @@ class UnfairShare(Share):
                 group = -1 if row["group"] is None else row["group"]
                 sets[group, tuple(row["cpus"])].append((task, row["ran"] - self.before[task]))
         # Sets are compared group by group, and in a group in the order of their first tasks.
-        for (_, _), members in sorted(sets.items(), key=lambda item: (item[0][0], item[1][0][0])):
+        for _, members in sorted(sets.items(), key=lambda item: (item[0][0], item[1][0][0])):
             weights = [WEIGHTS[self.state.tasks[task]["nice"] + 20] for task, _ in members]
             due = fair_shares([(weight, max(got, 0), length) for weight, (_, got) in zip(weights, members)])
             for (task, got), part in zip(members, due):
@@ -288,7 +289,7 @@ class UnfairGroup(Share):
         self.discarded.update(self.state.with_parents(group))
 
     def evaluate(self, length, now):
-        hungry, others, masks, first = Counter(), Counter(), defaultdict(set), {}
+        hungry, others, masks = Counter(), Counter(), defaultdict(set)
         nr, members = Counter(), set()
         for task in sorted(self.state.forked):
             row, (group, ran) = self.state.tasks[task], self.before.get(task, (None, None))
