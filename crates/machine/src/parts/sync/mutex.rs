@@ -59,10 +59,9 @@ impl Mutex {
         self.waiters.insert(place, waiter);
     }
 
-    /// Removes a task from the waiters and returns its position.
-    pub(crate) fn unqueue(&mut self, task: usize) -> Option<WaiterKey> {
-        let place = self.waiters.iter().position(|waiter| waiter.task == task)?;
-        self.waiters.remove(place).map(|waiter| waiter.key)
+    /// Removes a task from the waiters.
+    pub(crate) fn unqueue(&mut self, task: usize) {
+        self.waiters.retain(|waiter| waiter.task != task);
     }
 
     /// Returns the position of a waiting task.
