@@ -66,7 +66,7 @@ impl State {
             nice: new.nice,
             cpus_allowed: new.cpus_allowed,
             nr_cpus_allowed,
-            max_allowed_capacity: 0,
+            max_allowed_capacity: self.tasks.get(2 * self.rqs.len()).map_or(0, |init| init.max_allowed_capacity),
             cpuset: CpusetId::TOP,
             is_per_cpu_kthread: false,
             group: new.group,

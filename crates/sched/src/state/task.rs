@@ -141,7 +141,8 @@ pub struct Task {
     pub nice: i8,
     pub cpus_allowed: CpuMask,
     pub nr_cpus_allowed: u32,
-    /// Capacity of the largest allowed CPU, when it was last determined; 0 before.
+    /// Capacity of the largest allowed CPU, when it was last determined. A new task inherits that of `init`, which follows
+    /// the idle tasks and the stoppers; `init` begins with 0.
     pub(crate) max_allowed_capacity: Capacity,
     pub cpuset: CpusetId,
     /// Whether the task is a kernel thread that is bound to one CPU.

@@ -154,8 +154,9 @@ impl State {
         let new_bw = to_ratio(period_ns, runtime_ns);
         let old_bw = if is_first { 0 } else { self.tasks[server.index()].dl.dl_bw };
         let wanted = self.dl_root.total_bw.wrapping_sub(old_bw).wrapping_add(new_bw);
-        // A CPU that is offline is in a root domain without active CPUs, which has no bandwidth.
-        if self.tunables.rt_runtime_us >= 0 && !self.hotplug.active.contains(cpu) {
+        // A CPU that is offline is in a root domain without active CPUs, which has no bandwidth. One that goes offline
+        // leaves its root domain when the domains are rebuilt, after its groups are unthrottled.
+        if self.tunables.rt_runtime_us >= 0 && !self.domains.root.span.contains(cpu) {
             return Err(NoBandwidth);
         }
         if self.dl_bandwidth_limit().is_some_and(|limit| limit < wanted) {
