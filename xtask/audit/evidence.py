@@ -63,7 +63,28 @@ class Evidence:
         numbers = self.tasks(evidence)
         if "task" in evidence and kind not in ("never-woken", "lost-wakeup"):
             self.expect_true(finding, "task of the family", bool(numbers))
+        if kind not in ("unfair-group", "quota-exceeded"):
+            self.expect(finding, "question", finding["question"], self.question(evidence))
         getattr(self, kind.replace("-", "_"))(finding, evidence, numbers)
+
+    def question(self, evidence):
+        """Returns the question about a finding: about its CPU, the CPU that kicks wake, or a task."""
+        kind = evidence["kind"]
+        if kind == "idle-cpu":
+            return {"cpu": evidence["idle_cpu"]}
+        if kind in ("misfit", "low-frequency", "flapping"):
+            return {"cpu": evidence["cpu"]}
+        if kind == "wasted-kicks":
+            return {"balance": self.kicks()[-1]["target"]}
+        if kind in ("stretched", "missed-timers"):
+            members = [fork["index"] for number, fork in self.log.forks.items() if self.log.family_of(number) == evidence["family"]]
+            return {"task": self.log.names[min(members)]}
+        return {"task": evidence["task"]}
+
+    def kicks(self):
+        """Returns the kicks that asked idle CPUs to balance."""
+        kicks = self.log.of("kick", counted=True)
+        return [kick for kick in kicks if kick["kicked"] and kick["flags"] & 1 and kick["target"] is not None]
 
     def check_common(self, finding):
         """Checks the severity, and whether the finding is one of the start only."""
@@ -250,13 +271,13 @@ class Evidence:
     misfit = low_frequency = quota_exceeded = flapping = limited_lag = unfair_share = unfair_group = cut_slices = recomputed
 
     def wasted_kicks(self, finding, evidence, _numbers):
-        pending, kicks, with_moves = set(), [], 0
+        kicks = self.kicks()
+        pending, wakers, with_moves = set(), {id(kick) for kick in kicks}, 0
         for event in self.log.of("kick", "pass", counted=True):
             if event["e"] == "pass":
                 with_moves += event["moved"] > 0 and event["on"] in pending
                 pending -= {event["on"]} if event["moved"] > 0 else set()
-            elif event["kicked"] and event["flags"] & 1 and event["target"] is not None:
-                kicks.append(event)
+            elif id(event) in wakers:
                 pending.add(event["target"])
         self.expect(finding, "kicks", (evidence["nr_kicks"], evidence["nr_with_moves"]), (len(kicks), with_moves))
         self.expect(finding, "count", finding["count"], len(kicks) - with_moves)

@@ -172,6 +172,8 @@ class Moment:
         task.limit = limit
         if was_waiting and has_changed:
             task.begin_wait(t, "throttling-ended")
+            # A task that leaves a throttled group is enqueued; an idle CPU does not reschedule for it.
+            self.cpus[task.cpu].arrival = t
 
     def on_pass(self, t, event):
         cpu = self.cpus[event["cpu"]]

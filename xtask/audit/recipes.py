@@ -124,6 +124,27 @@ def unfair_share(case):
     return [*lines, "tune nr_migrate 0"]
 
 
+def unfair_groups(case):
+    """Groups in groups, of which some lose most of their time; weights, tasks, quotas and affinities change."""
+    case.length_ms = case.pick(450, 650, 850)
+    cpus = case.pick(2, 3)
+    lines = [f"cpus {cpus}", f"irq {cpus - 1} 4ms {case.pick(2600, 3000, 3300)}us"]
+    has_quota = case.maybe(0.4)
+    for cpu in range(cpus):
+        lines.append(f"group top{cpu} shares={case.pick(1024, 1024, 2048)}")
+        quota = f" quota={case.pick(30, 90)}ms period=100ms" if has_quota and cpu == 0 else ""
+        lines += [f"group low{cpu} parent=top{cpu} shares={case.pick(512, 1024)}{quota}", f"group side{cpu} parent=top{cpu}"]
+        lines.append(f"task t{cpu} cpu={cpu} mask={cpu} group=low{cpu} {case.pick('run 10s', 'run 10s', 'loop run 180ms sleep 5ms')}")
+        if case.maybe(0.3):
+            lines.append(f"task s{cpu} cpu={cpu} mask={cpu} group=side{cpu} {case.pick('run 10s', 'loop run 2ms sleep 9ms')}")
+    lines += [f"affinity 1ms t{cpu} 0-{cpus - 1}" for cpu in range(cpus)]
+    if case.maybe(0.3):
+        lines.append(f"shares {case.at()} {case.pick('top0', 'low1')} 3000")
+    if case.maybe(0.3):
+        lines.append(f"move {case.at()} t{case.pick(0, 1)} {case.pick('side0', 'top1', '/')}")
+    return [*lines, "tune nr_migrate 0"]
+
+
 def never_woken(case):
     """Tasks whose waker ends."""
     lines = [f"cpus {case.pick(1, 2, 4)}", f"task wa run {case.pick(1, 5)}ms wake wb sleep 2ms run 1ms wake wb exit"]
@@ -184,6 +205,6 @@ def changes(case):
 
 RECIPES = [
     fair_server, fair_server, real_time_throttling, real_time_throttling, deadline_throttling, nested_quotas, exceeded_quota, cut_slice, limited_lag,
-    unfair_share, unfair_share, unfair_share, unfair_share, never_woken, misfit, misfit, low_frequency, low_frequency, flapping, changes, changes, starvation,
+    unfair_share, unfair_share, unfair_share, unfair_groups, unfair_groups, unfair_groups, never_woken, misfit, misfit, low_frequency, low_frequency, flapping, changes, changes, starvation,
     ping_pong, vain_kicks, vain_kicks,
 ]

@@ -212,7 +212,8 @@ class Quota(Rule):
     def expected(self):
         for group, usage in self.groups.items():
             self.close(group, usage)
-        return {self.state.path(group): found.row(self.log, found.what[0] - 1) for group, found in self.found.items()}
+        of = lambda found: {**found.row(self.log, found.what[0] - 1), "question": {"task": self.state.name(found.what[1])}}
+        return {self.state.path(group): of(found) for group, found in self.found.items()}
 
 
 class Share(Rule):
@@ -289,7 +290,7 @@ class UnfairGroup(Share):
         self.discarded.update(self.state.with_parents(group))
 
     def evaluate(self, length, now):
-        hungry, others, masks = Counter(), Counter(), defaultdict(set)
+        hungry, others, masks, first = Counter(), Counter(), defaultdict(set), {}
         nr, members = Counter(), set()
         for task in sorted(self.state.forked):
             row, (group, ran) = self.state.tasks[task], self.before.get(task, (None, None))
@@ -305,6 +306,7 @@ class UnfairGroup(Share):
                 if is_hungry:
                     hungry[above] += got
                     nr[above] += 1
+                    first.setdefault(above, task)
                     masks[above].add(tuple(row["cpus"]))
                 else:
                     others[above] += got
@@ -320,10 +322,11 @@ class UnfairGroup(Share):
             got = {group: hungry[group] + others[group] for group in groups}
             due = fair_shares([(self.shares[group][0], got[group], most[group]) for group in groups])
             for group, part in zip(groups, due):
-                self.add(group, got[group], part, length, now, None)
+                self.add(group, got[group], part, length, now, first[group])
 
     def expected(self):
-        return {self.state.path(group): self.row(found) for group, found in self.found.items()}
+        of = lambda found: {**self.row(found), "question": {"task": self.state.name(found.what[3])}}
+        return {self.state.path(group): of(found) for group, found in self.found.items()}
 
 
 class Flapping(Rule):
@@ -475,7 +478,8 @@ class IdleCpus(Rule):
                 self.periods[cpu] = since, t
 
     def end_wait(self, task, t):
-        waits = self.ends.get((task, t), [])
+        # A task that is switched in twice at a time ends its wait once.
+        waits = self.ends.pop((task, t), [])
         row = self.state.tasks.get(task)
         for start in waits:
             since = max(start, self.log.from_t) if self.state.is_measured else start

@@ -293,6 +293,7 @@ pub const NO_METRICS: &[(&str, &[&str])] = &[
             "findings[].evidence.work_ns",
         ],
     ),
+    ("CPU of the question about a finding", &["findings[].question.balance", "findings[].question.cpu"]),
     ("number of a domain level", &["measure.passes[].level"]),
     ("time since which a task is stuck", &["standstill.stuck[].since_ns"]),
     ("time of a lost wake-up", &["standstill.lost_wakeups[].at_ns"]),

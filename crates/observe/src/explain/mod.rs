@@ -26,7 +26,8 @@ use serde::Serialize;
 use std::fmt;
 
 /// Subject of an explanation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
 pub enum Question {
     /// A task, or a family of tasks, by name or pid: where it is and why it waited.
     Task(String),

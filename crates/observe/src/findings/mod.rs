@@ -104,8 +104,7 @@ pub struct Finding {
     /// Part of the measured time to which the problem is limited, in ns from its begin; absent if it also occurred after the
     /// first tenth.
     pub only_in_first_ns: Option<u64>,
-    /// Question whose explanation gives the cause.
-    #[serde(skip)]
+    /// Question for `fairlab explain` whose answer gives the cause. Traces cannot be explained.
     pub question: Question,
 }
 
