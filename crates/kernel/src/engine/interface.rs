@@ -443,11 +443,8 @@ impl Engine for KernelEngine {
         self.set_task_policy(ctx, task, policy)
     }
 
-    fn set_uclamp(&mut self, ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) {
-        // Clamps that the kernel rejects change nothing, as in the built-in scheduler.
-        let _refused = self
-            .enter(ctx, c"sched_setattr", |object, cpu| object.set_uclamp(cpu, task.0, clamps.min, clamps.max))
-            .is_err();
+    fn set_uclamp(&mut self, ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) -> Result<(), i32> {
+        self.enter(ctx, c"sched_setattr", |object, cpu| object.set_uclamp(cpu, task.0, clamps.min, clamps.max))
     }
 
     fn move_to_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, group: GroupId) {

@@ -58,7 +58,9 @@ impl<E: Engine> Machine<E> {
             if attributes.uclamp_min.is_some() || attributes.uclamp_max.is_some() {
                 let old = sched.task_uclamp(id);
                 let min = attributes.uclamp_min.unwrap_or(old.min);
-                sched.set_uclamp(ctx, id, Uclamp { min, max: attributes.uclamp_max.unwrap_or(old.max) });
+                let clamps = Uclamp { min, max: attributes.uclamp_max.unwrap_or(old.max) };
+                // A task that inherits a deadline keeps its clamps.
+                let _refused = sched.set_uclamp(ctx, id, clamps).is_err();
             }
             if let Some(group) = group {
                 sched.move_to_group(ctx, id, group);

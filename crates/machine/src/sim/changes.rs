@@ -268,8 +268,11 @@ impl<E: Engine> Machine<E> {
             return MachineEvent::Changed { what: "group", task: Some(task), group, result: 0 };
         }
         let clamps = Uclamp { min: attributes.uclamp_min.unwrap_or(0), max: attributes.uclamp_max.unwrap_or(1024) };
-        self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_uclamp(ctx, id, clamps));
-        made("uclamp")
+        let set = self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_uclamp(ctx, id, clamps));
+        if set.is_ok() {
+            self.requeue_waiter(observer, cpu, task);
+        }
+        result("uclamp", set.err().unwrap_or(0))
     }
 
     /// Lets the caller's CPU wait until the stoppers of the other CPUs have done their work, at the same

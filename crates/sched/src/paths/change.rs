@@ -113,7 +113,7 @@ impl Sched {
         let p = &self.tasks[task.index()];
         let cpu = p.cpu;
         let (old_class, old_prio) = (p.class, p.prio());
-        let inherited = p.pi_top_task.map_or(NOT_INHERITED, |waiter| self.tasks[waiter.index()].prio());
+        let inherited = self.inherited_prio(task);
         let new_prio = normal_prio(policy, p.nice).min(inherited);
         let rq = self.rq_lock_clocked(ctx, cpu);
         // In 6.12, a fair policy without a slice resets the slice.
@@ -162,25 +162,39 @@ impl Sched {
         Ok(())
     }
 
+    /// Returns the priority that a task inherits from its most important waiter.
+    fn inherited_prio(&self, task: TaskId) -> Prio {
+        let waiter = self.tasks[task.index()].pi_top_task;
+        waiter.map_or(NOT_INHERITED, |waiter| self.tasks[waiter.index()].prio())
+    }
+
     /// Reports the priority of a task that was set for itself to the observer.
     pub(crate) fn report_priority(&self, ctx: &mut Ctx<'_>, task: TaskId) {
         let prio = self.tasks[task.index()].prio();
         ctx.report(Event::Priority { task, prio, is_inherited: false, on: ctx.cpu });
     }
 
-    /// Sets the utilisation clamps of a task. The task is dequeued for the change.
-    pub fn set_uclamp(&mut self, ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) {
+    /// Sets the utilisation clamps of a task. The task is dequeued for the change, as one that moves if it has lost an
+    /// inherited priority by a new nice value.
+    ///
+    /// # Errors
+    /// `-EBUSY` if the task inherits a deadline. Then nothing has changed.
+    pub fn set_uclamp(&mut self, ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) -> Result<(), i32> {
         self.finish_arrival(ctx, task);
         self.uclamp_used = true;
-        let cpu = self.tasks[task.index()].cpu;
+        let p = &self.tasks[task.index()];
+        let (cpu, class, prio, policy) = (p.cpu, p.class, p.prio(), p.policy);
+        let moved = normal_prio(policy, p.nice).min(self.inherited_prio(task)) != prio;
         let rq = self.rq_lock_clocked(ctx, cpu);
-        let taken = self.sched_change_begin(ctx, &rq, task, false);
+        self.admit(ctx, task, policy).map_err(PolicyError::errno)?;
+        let how = ReenqueueFlags { moved, ..ReenqueueFlags::default() };
+        let taken = self.sched_change_begin(ctx, &rq, task, how.moved);
         let p = &mut self.tasks[task.index()];
         (p.uclamp, p.has_uclamp) = (clamps, true);
-        let (class, prio) = (p.class, p.prio());
-        self.sched_change_end(ctx, &rq, task, taken, ReenqueueFlags::default());
+        self.sched_change_end(ctx, &rq, task, taken, how);
         self.check_class_changed(ctx, &rq, task, class, prio);
         self.balance_callbacks(ctx, cpu);
+        Ok(())
     }
 
     /// Moves a task to a group (`sched_move_task()`). A task that is already in this group is dequeued and

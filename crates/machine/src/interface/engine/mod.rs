@@ -257,7 +257,7 @@ engine! {
         /// the kernel's error number.
         fn set_fair_server(ctx: &mut Ctx<'_>, cpu: CpuId, runtime: Nanos, period: Nanos) -> Result<(), i32>, Sched;
         /// Sets the uclamp values of a task.
-        fn set_uclamp(ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) -> (), Sched;
+        fn set_uclamp(ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) -> Result<(), i32>, Sched;
         /// Moves a task to another group.
         fn move_to_group(ctx: &mut Ctx<'_>, task: TaskId, group: GroupId) -> (), Sched;
         /// Seeds the random-number generator of a CPU, which newly-idle balancing uses.

@@ -23,6 +23,7 @@ use crate::interface::ctx::{Ctx, Effect};
 use crate::paths::sched::Sched;
 use crate::state::hotplug::HotplugError;
 use crate::state::stop_work::StopWork;
+use crate::state::task::TaskState;
 use crate::types::ids::CpuId;
 use crate::types::units::Nanos;
 
@@ -89,8 +90,13 @@ impl Sched {
             self.hotplug.active.set(cpu);
             return;
         }
-        // No task has to leave a CPU on which it runs: only this CPU is no longer allowed, and its stopper runs.
+        // No task has to leave a CPU on which it runs: only this CPU is no longer allowed, and its stopper runs. For a
+        // task whose wake-up is queued here, the kernel waits for the stopper, which begins with the queued functions.
         for task in self.hotplug_update_cpusets() {
+            let p = &self.tasks[task.index()];
+            if p.state == TaskState::Waking && p.cpu == cpu {
+                self.flush_call_queue(ctx);
+            }
             self.apply_cpuset(ctx, task, None);
         }
         self.scale_tunables(self.working_cpus().weight());

@@ -142,7 +142,7 @@ impl WakeupTestMachine {
 
     fn clamps(mut self, clamps: Uclamp) -> Self {
         let task = self.task;
-        self.with_ctx(0, |sched, ctx| sched.set_uclamp(ctx, task, clamps));
+        self.with_ctx(0, |sched, ctx| sched.set_uclamp(ctx, task, clamps)).0.expect("the task inherits no deadline");
         self
     }
 
