@@ -37,7 +37,7 @@ mod tidy;
 mod valgrind;
 
 use anyhow::Result;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 
 /// Commands for developers of the project.
@@ -121,7 +121,7 @@ enum XtaskCommand {
 
 fn main() -> Result<()> {
     match Cli::parse().command {
-        XtaskCommand::Tidy => tidy::check(&root()),
+        XtaskCommand::Tidy => tidy::check(&root(), &command_names()),
         XtaskCommand::Layers(args) => layers::print(&root(), &args),
         XtaskCommand::Codegen(args) => codegen::run(&root(), &args),
         XtaskCommand::Language(args) => language::run(&root(), &args),
@@ -150,4 +150,13 @@ fn main() -> Result<()> {
 /// Returns the root of the workspace.
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_owned()
+}
+
+/// Returns the names of the commands and their aliases.
+fn command_names() -> Vec<String> {
+    let of = |command: &clap::Command| {
+        let names = command.get_all_aliases().chain([command.get_name()]);
+        names.map(str::to_owned).collect::<Vec<String>>()
+    };
+    Cli::command().get_subcommands().flat_map(of).collect()
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Rules for every file: header, length, plain language; and the direction in which crates and layers depend.
+//! Rules for every file: header, length, plain language, names that exist; and the direction in which crates and layers
+//! depend.
 
 use crate::{language, layers};
 use anyhow::{Context, Result, bail};
@@ -25,7 +26,8 @@ const CRATE_DEPENDENCIES: [(&str, &[&str]); 10] = [
     ("python", &["sched", "observe", "study"]),
 ];
 
-pub(crate) fn check(root: &Path) -> Result<()> {
+/// Checks all rules. `commands` are the commands of `cargo xtask`.
+pub(crate) fn check(root: &Path, commands: &[String]) -> Result<()> {
     let mut wrong = Vec::new();
     let mut nr_files = 0;
     for path in source_files(root)? {
@@ -42,7 +44,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     }
     wrong.extend(wrong_dependencies(root)?);
     wrong.extend(layers::problems(root)?);
-    wrong.extend(language::problems(root)?);
+    wrong.extend(language::problems(root, commands)?);
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n"));
     }

@@ -3,6 +3,7 @@
 //!
 //! The rules are in STYLE.md. `cargo xtask tidy` runs [`problems`]; `cargo xtask language` prints numbers.
 
+mod code_spans;
 mod commits;
 mod draw;
 mod extract;
@@ -14,7 +15,7 @@ mod words;
 use anyhow::{Context, Result};
 use clap::{Args as ClapArgs, Subcommand};
 use extract::Passage;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -60,6 +61,8 @@ struct Settings {
     exceptions: Vec<WordException>,
     /// Number of avoided words that an area may still have. It may only fall.
     remaining: BTreeMap<String, usize>,
+    /// Names of the kernel and of other programs that code spans contain.
+    names_elsewhere: BTreeSet<String>,
 }
 
 /// A use of an avoided word that stays.
@@ -77,7 +80,7 @@ struct LocatedProblem {
 pub(crate) fn run(root: &Path, args: &LanguageArgs) -> Result<()> {
     match &args.what {
         LanguageCommand::Words { path } => {
-            let located: Vec<LocatedProblem> = located(root, &Settings::read(root)?)?;
+            let located: Vec<LocatedProblem> = located(&files(root)?, &Settings::read(root)?);
             let wanted: Vec<&LocatedProblem> = located.iter().filter(|place| place.path.starts_with(path)).collect();
             wanted.iter().for_each(|place| println!("{}", place.sentence()));
             println!("{} avoided words", wanted.len());
@@ -90,11 +93,13 @@ pub(crate) fn run(root: &Path, args: &LanguageArgs) -> Result<()> {
     Ok(())
 }
 
-/// Returns one sentence per problem: areas with more avoided words than remain allowed, exceptions without use, commit subjects.
-pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
+/// Returns one sentence per problem: areas with more avoided words than remain allowed, exceptions without use, names in code
+/// spans that do not exist, commit subjects. `commands` are those of `cargo xtask`.
+pub(crate) fn problems(root: &Path, commands: &[String]) -> Result<Vec<String>> {
     let settings = Settings::read(root)?;
+    let files = files(root)?;
     let mut by_area: BTreeMap<String, Vec<LocatedProblem>> = BTreeMap::new();
-    for place in located(root, &settings)? {
+    for place in located(&files, &settings) {
         by_area.entry(area(&place.path).to_owned()).or_default().push(place);
     }
     let mut wrong = Vec::new();
@@ -113,6 +118,7 @@ pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
             ));
         }
     }
+    wrong.extend(code_spans::problems(root, &files, &settings, commands)?);
     wrong.extend(commits::problems(root, &settings.commits_since));
     Ok(wrong)
 }
@@ -142,14 +148,19 @@ impl Settings {
             let number = number.as_integer().and_then(|number| usize::try_from(number).ok());
             remaining.insert(area.clone(), number.with_context(|| format!("{SETTINGS}: `{area}` is not a number"))?);
         }
-        Ok(Self { commits_since: string(&table, "commits_since")?, exceptions, remaining })
+        let mut names_elsewhere = BTreeSet::new();
+        for (_, names) in table.get("names_elsewhere").and_then(toml::Value::as_table).into_iter().flatten() {
+            let names = names.as_array().into_iter().flatten().filter_map(toml::Value::as_str);
+            names_elsewhere.extend(names.map(str::to_owned));
+        }
+        Ok(Self { commits_since: string(&table, "commits_since")?, exceptions, remaining, names_elsewhere })
     }
 }
 
 /// Returns every avoided word that no exception covers.
-fn located(root: &Path, settings: &Settings) -> Result<Vec<LocatedProblem>> {
+fn located(files: &[ProseFile], settings: &Settings) -> Vec<LocatedProblem> {
     let mut located = Vec::new();
-    for file in files(root)? {
+    for file in files {
         for problem in file.passages.iter().flat_map(words::problems) {
             let is_exempt = |rule: &WordException| file.path.starts_with(&rule.path) && rule.word == problem.found;
             if !settings.exceptions.iter().any(is_exempt) {
@@ -157,7 +168,7 @@ fn located(root: &Path, settings: &Settings) -> Result<Vec<LocatedProblem>> {
             }
         }
     }
-    Ok(located)
+    located
 }
 
 /// A file of the repository with prose.
