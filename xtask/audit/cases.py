@@ -267,15 +267,18 @@ class Case:
         """Writes a recorded workload with forks, program starts, exits and wake-ups."""
         lines = ["recorded 1", f"cpus {self.nr_cpus}", f"end {self.length_ms}ms"]
         children, tasks = self.random.randrange(1, 6), []
-        forks = " ".join(f"run 100us fork c{place} sleep {self.random.randrange(20, 3000)}us" for place in range(children))
-        tasks += [(f"parent cpu=0 start={self.random.randrange(0, 4)}ms", f"exec {forks} exit")]
+        # A task can have the name of its family, or of another one.
+        parent, first = self.pick(("parent", "c0"), ("parent", "c0"), ("parent", "child"), ("child family=main", "c0"))
+        names = [first, *(f"c{place}" for place in range(1, children))]
+        forks = " ".join(f"run 100us fork {name} sleep {self.random.randrange(20, 3000)}us" for name in names)
+        tasks += [(f"{parent} cpu=0 start={self.random.randrange(0, 4)}ms", f"exec {forks} exit")]
         for place in range(children):
             work = " ".join(
                 f"run {self.random.randrange(10, 4000)}us sleep {self.random.randrange(10, 4000)}us"
                 for _ in range(self.random.randrange(1, 9))
             )
             start = self.pick("exec ", "exec run 50us ", "")
-            tasks.append((f"c{place} family=child cpu=0 forked", f"{start}{work} {self.pick('exit', 'wait')}"))
+            tasks.append((f"{names[place]} family=child cpu=0 forked", f"{start}{work} {self.pick('exit', 'wait')}"))
         wakes = " ".join(f"run 30us wake s sleep {self.random.randrange(50, 2000)}us" for _ in range(9))
         tasks.append((f"w cpu=0 start=1ms nice={self.pick(0, 5)}", wakes + " exit"))
         tasks.append((f"s cpu={self.nr_cpus - 1} start=0ms {self.pick('', 'fifo=5')}", "wait run 70us " * 9 + "exit"))

@@ -487,6 +487,15 @@ class Checker:
         first = min(waiting, key=lambda number: self.at.tasks[number].since) if waiting else numbers[0]
         return [("family", self.family(name, numbers)), *self.of_task(first)]
 
+    def of_name(self, given):
+        """A name can be that of a task, and of a family. A task is meant unless it is one of several of the family."""
+        forks = sorted((fork for fork in self.at.forks.values()), key=lambda fork: fork["index"])
+        family = [fork for fork in forks if self.log.family_of(fork["task"]) == given]
+        named = [fork for fork in forks if self.log.name_of(fork["index"]) == given]
+        if not named or (len(family) > 1 and named[0] in family):
+            return self.of_family(given)
+        return self.of_task(named[0]["task"])
+
     def of_cpu(self, cpu):
         state = self.at.cpus[cpu]
         claims = [("cpu-state", self.cpu_state(cpu))]
@@ -585,7 +594,7 @@ def questions(log, seed):
     for _ in range(QUESTIONS_PER_RUN):
         draw = dice.random()
         at = length if draw < 0.15 else dice.choice(times) if times and draw < 0.5 else dice.randrange(0, length + 1)
-        kind = dice.choice(["task", "task", "task", "cpu", "cpu", "balance", "family"])
+        kind = dice.choice(["task", "task", "task", "cpu", "cpu", "balance", "family", "name"])
         if kind == "task" and forks:
             fork = dice.choice(forks)
             number = fork["task"] if fork["t"] <= start + at else None
@@ -597,6 +606,9 @@ def questions(log, seed):
             if families:
                 family = dice.choice(families)
                 yield ["--task", family], at, lambda checker, family=family: checker.of_family(family)
+        elif kind == "name" and forks:
+            given = log.name_of(dice.choice(forks)["index"])
+            yield ["--task", given], at, lambda checker, given=given: checker.of_name(given)
         elif kind == "balance":
             cpu = dice.randrange(log.nr_cpus)
             yield ["--balance", str(cpu)], at, lambda checker, cpu=cpu: checker.of_balance(cpu)

@@ -60,6 +60,7 @@ class Evidence:
         self.at.advance(max(self.at.now, self.log.machine["t"] + finding["at_ns"]))
         self.expect(finding, "rule", finding["rule"], WAITS[evidence["measure"]] if kind == "wait" else RULES[kind])
         self.check_common(finding)
+        self.check_worst(finding)
         numbers = self.tasks(evidence)
         if "task" in evidence and kind not in ("never-woken", "lost-wakeup"):
             self.expect_true(finding, "task of the family", bool(numbers))
@@ -98,6 +99,20 @@ class Evidence:
         is_at_start = last > 0 and since < (self.log.end - self.log.from_t) // START_PART
         expected = -(-since // 1_000_000) * 1_000_000 if is_at_start else None
         self.expect(finding, "only_in_first_ns", finding.get("only_in_first_ns"), expected)
+
+    def check_worst(self, finding):
+        """Checks times and task of the worst occurrence, and the time of the last one, of a finding about waits or deadlines."""
+        found = self.log.found_waits.get((finding["rule"], finding["evidence"].get("family")))
+        if found is None:
+            return
+        row = found.row(self.log.machine["t"])
+        times = finding["at_ns"], finding["last_ns"]
+        self.expect(finding, "time of the worst, and of the last", times, (row["at_ns"], row["last_ns"]))
+        names = {self.log.name_of(self.log.forks[number]["index"]) for number in found.worst_tasks()}
+        self.expect_true(finding, "task of the worst", finding["evidence"]["task"] in names)
+        if finding["rule"] == "deadline-missed":
+            of_worst = {self.deadline_of[number] for number in found.worst_tasks()}
+            self.expect_true(finding, "deadline of the worst", finding["evidence"]["deadline_ns"] in of_worst)
 
     def tasks(self, evidence):
         """Returns the numbers of the tasks with the name and the family of the evidence."""
@@ -172,6 +187,7 @@ class Evidence:
         worst = max((wait["ns"] for wait in waits), default=0)
         self.expect(finding, "worst", finding["worst_ns"], worst)
         self.expect(finding, "severity", finding["severity"], "high" if worst > STARVATION else "medium")
+        self.expect(finding, "awaited", finding["awaited"], "a CPU")
         first = next((wait for wait in waits if wait["ns"] == worst), None)
         if first:
             reported = evidence["task"], evidence["cpu"], finding["at_ns"]
@@ -261,8 +277,8 @@ class Evidence:
         backs = [event for event in backs if event["task"] in often and self.log.family_of(event["task"]) == evidence["family"]]
         self.expect(finding, "count", finding["count"], len(backs))
         last = max((event["t"] for event in backs), default=0)
-        names = {self.log.name_of(self.log.forks[event["task"]]["index"]) for event in backs if event["t"] == last}
-        self.expect_true(finding, "most recent", evidence["task"] in names)
+        recent = [self.log.forks[event["task"]]["index"] for event in backs if event["t"] == last]
+        self.expect(finding, "most recent", evidence["task"], self.log.name_of(min(recent)) if recent else None)
         self.expect(finding, "at", (finding["at_ns"], finding["last_ns"]), (last - self.at.start, last - self.at.start))
 
     def recomputed(self, finding, evidence, _numbers):

@@ -37,9 +37,15 @@ class Occurrences:
 
     def row(self, start):
         # The first one of the longest. One that has not ended comes last.
-        ns, is_open, _ = min(self.durations, key=lambda wait: (-wait[0], wait[2], wait[1]))
-        total, last = sum(ns for ns, _, _ in self.durations), max(end for _, _, end in self.durations)
-        return {"count": len(self.durations), "total_ns": total, "worst_ns": ns, "is_open": is_open, "last_ns": last - start}
+        ns, is_open, end, _ = min(self.durations, key=lambda wait: (-wait[0], wait[2], wait[1]))
+        total, last = sum(wait[0] for wait in self.durations), max(wait[2] for wait in self.durations)
+        return {"count": len(self.durations), "total_ns": total, "worst_ns": ns, "is_open": is_open, "last_ns": last - start,
+                "at_ns": end - start - 1}
+
+    def worst_tasks(self):
+        """Returns the tasks with the worst occurrence: several, if theirs are equal and end at the same time."""
+        first = min(self.durations, key=lambda wait: (-wait[0], wait[2], wait[1]))
+        return {wait[3] for wait in self.durations if wait[:3] == first[:3]}
 
 
 def deadlines(log):
@@ -81,13 +87,13 @@ def waits(log):
             since, deadline = jobs.pop(event["prev"], None), deadline_of.get(event["prev"])
             if since is not None and deadline is not None and event["t"] - since > deadline and id(event) in counted:
                 family = log.family_of(event["prev"])
-                found["deadline-missed", family].durations.append((event["t"] - since - deadline, False, event["t"]))
+                found["deadline-missed", family].durations.append((event["t"] - since - deadline, False, event["t"], event["prev"]))
 
     def late(number, queued, is_open, event):
         family = log.family_of(number)
         is_late = queued is not None and queued > deadline_of.get(number, LATENCY)
         if is_late and family and (event is None or id(event) in counted):
-            found["late-wakeup", family].durations.append((queued, is_open, log.end if event is None else event["t"]))
+            found["late-wakeup", family].durations.append((queued, is_open, log.end if event is None else event["t"], number))
 
     tasks = replay_tasks(log, on)
     for number in log.forks:
@@ -97,9 +103,9 @@ def waits(log):
             if end < log.from_t or (end == log.from_t and start < end):
                 continue
             if state == "waiting" and length > STARVATION:
-                found["starvation", family].durations.append((length, is_open, end))
+                found["starvation", family].durations.append((length, is_open, end, number))
             if state == "throttled" and length > LATENCY:
-                found["throttled", family].durations.append((length, is_open, end))
+                found["throttled", family].durations.append((length, is_open, end, number))
         if task.state_at_end == "waiting":
             late(number, task.queued_at_end, True, None)
     families = {log.family_of(number) for number in at_times}
@@ -153,7 +159,8 @@ def never_woken(log, tasks):
 def of_run(log, families):
     """Returns the findings by rule and family, and those that are unclear; the family is None for the machine."""
     found, unclear = waits(log)
-    rows = {key: occurrences.row(log.machine["t"]) for key, occurrences in found.items() if key not in unclear}
+    log.found_waits = {key: occurrences for key, occurrences in found.items() if key not in unclear}
+    rows = {key: occurrences.row(log.machine["t"]) for key, occurrences in log.found_waits.items()}
     for family, count in ping_pong(log).items():
         rows["ping-pong", family] = {"count": count, "total_ns": 0, "worst_ns": 0}
     wasted = wasted_kicks(log)

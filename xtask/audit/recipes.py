@@ -87,7 +87,11 @@ def exceeded_quota(case):
     """Quota whose slice of each CPU becomes smaller after it was used."""
     cpus = case.pick(4, 8)
     lines = [f"cpus {cpus}", f"group g quota=1ms period={case.pick(50, 100)}ms", f"task t group=g n={cpus * 2} run 10s"]
-    lines += [f"offline {time}ms {cpus - 1}\nonline {time + 1}ms {cpus - 1}" for time in range(2, case.length_ms, case.pick(2, 3, 5))]
+    time = 2
+    while time < case.length_ms:
+        lines.append(f"offline {time}ms {cpus - 1}\nonline {time + 1}ms {cpus - 1}")
+        # The longer a pause, the less is used beyond the quota.
+        time += case.pick(2, 3, 5, 5, 40)
     return lines
 
 
@@ -132,7 +136,7 @@ def unfair_groups(case):
     has_quota = case.maybe(0.4)
     for cpu in range(cpus):
         lines.append(f"group top{cpu} shares={case.pick(1024, 1024, 2048)}")
-        quota = f" quota={case.pick(30, 90)}ms period=100ms" if has_quota and cpu == 0 else ""
+        quota = f" quota={case.pick('30ms period=100', '90ms period=100', '170ms period=200', '180ms period=200')}ms" if has_quota and cpu == 0 else ""
         lines += [f"group low{cpu} parent=top{cpu} shares={case.pick(512, 1024)}{quota}", f"group side{cpu} parent=top{cpu}"]
         lines.append(f"task t{cpu} cpu={cpu} mask={cpu} group=low{cpu} {case.pick('run 10s', 'run 10s', 'loop run 180ms sleep 5ms')}")
         if case.maybe(0.3):
@@ -143,6 +147,30 @@ def unfair_groups(case):
     if case.maybe(0.3):
         lines.append(f"move {case.at()} t{case.pick(0, 1)} {case.pick('side0', 'top1', '/')}")
     return [*lines, "tune nr_migrate 0"]
+
+
+def thresholds(case):
+    """Waits, jobs and misses that are exactly as long, or as many, as rules of findings allow."""
+    if case.maybe(0.4):
+        case.length_ms = case.pick(200, 400)
+        lines = ["cpus 2", "task long dl=3ms/4ms/10ms cpu=1 loop run 3ms every 10ms"]
+        lines.append(f"task short dl=3ms/{case.pick(5, 5, 4)}ms/10ms cpu=1 loop run {case.pick(2, 2, 1)}ms every 10ms")
+        jobs = "run 1ms sleep 9ms " * 19
+        return [*lines, f"task once dl=2ms/4ms/10ms cpu=1 loop {jobs}run 6ms sleep 4ms"]
+    case.length_ms = case.pick(300, 700, 5200)
+    limit, more = case.pick((4, 16), (4, 16), (10, 30), (50, 5400), (500, 600), (501, 600))
+    lines = ["cpus 2", f"task spin fifo=9 cpu=0 mask=0 loop run {limit}ms sleep {more}ms", "task still cpu=0 mask=0 run 10s"]
+    # Half of each period is the quota of a group whose task always wants to run.
+    lines += ["affinity 1ms still 0-1", "tune nr_migrate 0"]
+    quota = ["group g quota=10ms period=20ms", "task limited group=g cpu=0 mask=0 run 10s"]
+    return lines + quota * case.maybe(0.5)
+
+
+def many_switches(case):
+    """A wait with more switches than a history has: two real-time tasks of one priority yield to each other."""
+    case.length_ms = case.pick(120, 160)
+    spin = f"task spin n=2 fifo=9 cpu=0 mask=0 loop run {case.pick(7, 9)}us yield"
+    return [f"cpus {case.pick(1, 2)}", spin, f"task poor n={case.pick(1, 2)} cpu=0 mask=0 run 10s"]
 
 
 def never_woken(case):
@@ -204,7 +232,8 @@ def changes(case):
 
 
 RECIPES = [
-    fair_server, fair_server, real_time_throttling, real_time_throttling, deadline_throttling, nested_quotas, exceeded_quota, cut_slice, limited_lag,
-    unfair_share, unfair_share, unfair_share, unfair_groups, unfair_groups, unfair_groups, never_woken, misfit, misfit, low_frequency, low_frequency, flapping, changes, changes, starvation,
+    fair_server, fair_server, real_time_throttling, real_time_throttling, deadline_throttling, nested_quotas, exceeded_quota, cut_slice, cut_slice, limited_lag,
+    unfair_share, unfair_share, unfair_share, unfair_groups, unfair_groups, unfair_groups, thresholds, thresholds, many_switches,
+    never_woken, misfit, misfit, low_frequency, low_frequency, flapping, changes, changes, starvation,
     ping_pong, vain_kicks, vain_kicks,
 ]
