@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 const MAX_TIME: Duration = Duration::from_secs(400);
 
 /// Most runs of the audit that test one mutant.
-const MAX_RUNS: usize = 150;
+const MAX_RUNS: usize = 600;
 
 /// Programs that test mutants.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]

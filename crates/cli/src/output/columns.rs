@@ -72,7 +72,7 @@ pub(super) const LATENCIES: &[Column<FamilySummary>] = &[
     Column::right("p90", |_, family| latency(family.wake_to_run.as_ref(), "p90_ns")),
     Column::right("p99", |_, family| latency(family.wake_to_run.as_ref(), "p99_ns")),
     Column::right("max", |_, family| latency(family.wake_to_run.as_ref(), "max_ns")),
-    Column::right("queued p50", |_, family| latency(family.wakeup_latency.as_ref(), "p50_ns")),
+    Column::right("runq p50", |_, family| latency(family.wakeup_latency.as_ref(), "p50_ns")),
     Column::right("p90", |_, family| latency(family.wakeup_latency.as_ref(), "p90_ns")),
     Column::right("p99", |_, family| latency(family.wakeup_latency.as_ref(), "p99_ns")),
     Column::right("max", |_, family| latency(family.wakeup_latency.as_ref(), "max_ns")),

@@ -104,7 +104,7 @@ fn head(summary: &RunSummary, hardware: &Hardware, styles: Styles, options: &Sum
         None => String::new(),
     };
     let nr_cpus = summary.cpus.len();
-    let is_free = if hardware.costs.is_zero_cost() { "; kernel code is free here" } else { "" };
+    let is_free = if hardware.costs.is_zero_cost() { "; zero-cost kernel code" } else { "" };
     let kernel = match &summary.engine {
         Some(engine) => format!("engine {} (Linux {})", engine.name, engine.version),
         None => format!("kernel {}", run.kernel),

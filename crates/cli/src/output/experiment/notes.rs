@@ -209,8 +209,8 @@ impl fmt::Display for Note {
             Self::Repetitions(note) => note.fmt(f),
             Self::MissingAddition { arm, missing } => write!(f, "`{arm}` {}", missing.warning()),
             Self::Assumption { assumption } => f.write_str(assumption),
-            Self::ZeroCosts { is_everywhere: true, .. } => f.write_str("kernel code is free here"),
-            Self::ZeroCosts { arms, .. } => write!(f, "kernel code is free in `{}`", arms.join("`, `")),
+            Self::ZeroCosts { is_everywhere: true, .. } => f.write_str("zero-cost kernel code"),
+            Self::ZeroCosts { arms, .. } => write!(f, "zero-cost kernel code in `{}`", arms.join("`, `")),
             Self::NoIdleEnergy => f.write_str(
                 "energy of idle CPUs is not modelled: the machine does not say what its idle states draw",
             ),
@@ -378,8 +378,8 @@ mod tests {
         );
         check(Note::Assumption { assumption: "packets take no time".to_owned() }, "packets take no time");
         let zero = |is_everywhere| Note::ZeroCosts { arms: names(["a", "b"]), is_everywhere };
-        check(zero(true), "kernel code is free here");
-        check(zero(false), "kernel code is free in `a`, `b`");
+        check(zero(true), "zero-cost kernel code");
+        check(zero(false), "zero-cost kernel code in `a`, `b`");
         check(
             Note::NoIdleEnergy,
             "energy of idle CPUs is not modelled: the machine does not say what its idle states draw",
