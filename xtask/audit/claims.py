@@ -605,7 +605,7 @@ def questions(log, seed):
             families = [family for family, size in sorted(sizes.items()) if size > 1]
             if families:
                 family = dice.choice(families)
-                yield ["--task", family], at, lambda checker, family=family: checker.of_family(family)
+                yield ["--task", family], at, lambda checker, family=family: checker.of_name(family)
         elif kind == "name" and forks:
             given = log.name_of(dice.choice(forks)["index"])
             yield ["--task", given], at, lambda checker, given=given: checker.of_name(given)

@@ -172,8 +172,13 @@ class Moment:
         task.limit = limit
         if was_waiting and has_changed:
             task.begin_wait(t, "throttling-ended")
-            # A task that leaves a throttled group is enqueued; an idle CPU does not reschedule for it.
-            self.cpus[task.cpu].arrival = t
+            # A task that leaves a throttled group is enqueued; an idle CPU does not reschedule for it. With costs, its clock
+            # is that of the time at which the lock was taken.
+            cpu = self.cpus[task.cpu]
+            if not limit and self.log.machine["has_costs"]:
+                cpu.budget.forget()
+            elif not limit:
+                cpu.arrival = t
 
     def on_pass(self, t, event):
         cpu = self.cpus[event["cpu"]]
