@@ -29,9 +29,12 @@ class ServerBudget:
             self.charged_until = t
         self.has_started = True
 
-    def ran(self, ns, start, is_fair):
-        """Charges a task that has run from `start` on the CPU's clock."""
+    def ran(self, ns, starts, is_fair):
+        """Charges a task that has run from one of `starts` on the CPU's clock. Several, because the kernel saves an update of
+        the clock at a switch, so that the charge ends with the arrival of the next task.
+        """
         if self.idle:
+            start = next((start for start in starts if start in self.idle[1:]), starts[0])
             self.end_idle(min(max(start, self.idle[0]), self.idle[1]))
         if is_fair and self.is_active and self.runtime is not None:
             self.runtime -= ns

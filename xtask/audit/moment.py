@@ -103,7 +103,8 @@ class Moment:
         if number not in self.budgets:
             return
         self.tasks[number].charged_at = t
-        self.cpus[self.tasks[number].cpu].budget.ran(ran, t - ran, self.rank(number) == 1)
+        cpu = self.cpus[self.tasks[number].cpu]
+        cpu.budget.ran(ran, [t - ran] if cpu.arrival is None else [t - ran, cpu.arrival - ran], self.rank(number) == 1)
         if self.rank(number) == 3:
             self.budgets[number].ran(ran, t)
 
