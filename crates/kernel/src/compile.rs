@@ -15,6 +15,7 @@ use crate::error::{KernelError, io_error_at};
 use crate::snapshot::Snapshot;
 use crate::store::{hash, own_hash};
 use crate::{coverage, functions, meanings, overlay, process, symbols, tree};
+use fairlab_workload::message::Message;
 use record::Reuse;
 use std::collections::BTreeSet;
 use std::fs;
@@ -136,8 +137,8 @@ pub fn check_config(lines: &[String]) -> Result<(), KernelError> {
     for line in lines {
         let is_line = line.split_once('=').is_some_and(|(name, value)| is_name(name) && !value.is_empty());
         if !is_line {
-            let message =
-                format!("--config {line}: not a line of a configuration\nhelp: for example --config CONFIG_HZ_1000=y");
+            let message = Message::new(format!("--config {line}: not a line of a configuration"))
+                .with_help("for example --config CONFIG_HZ_1000=y");
             return Err(KernelError::Input(message));
         }
     }
@@ -180,7 +181,7 @@ impl BuildDir {
             (KernelError::Build { step, message }, Some(help)) => {
                 KernelError::Build { step, message: format!("{message}\n{help}") }
             }
-            (KernelError::Drift(message), Some(help)) => KernelError::Drift(format!("{message}\n{help}")),
+            (KernelError::Drift(message), Some(help)) => KernelError::Drift(Message::new(format!("{message}\n{help}"))),
             (error, _) => error,
         })
     }
@@ -238,9 +239,8 @@ impl RunningBuild<'_> {
             self.make(&["olddefconfig"])?;
             let text = fs::read_to_string(&config).map_err(io_error_at(&config))?;
             if let Some(line) = recipe.config.iter().find(|line| !has_config_line(&text, line)) {
-                let message = format!(
-                    "--config {line}: this tree's configuration does not accept it\nhelp: the option is unknown, or an option that it depends on is off"
-                );
+                let message = Message::new(format!("--config {line}: this tree's configuration does not accept it"))
+                    .with_help("the option is unknown, or an option that it depends on is off");
                 return Err(KernelError::Input(message));
             }
         }

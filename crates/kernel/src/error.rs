@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Errors of building, finding and loading engines.
 
+use fairlab_workload::message::Message;
 use std::path::{Path, PathBuf};
 
 /// Error of an operation on engines, with a remedy after `help:` where there is one.
@@ -12,9 +13,9 @@ pub enum KernelError {
     Io { path: PathBuf, error: std::io::Error },
     /// Invalid input, such as a name, an option or a patch.
     #[error("{0}")]
-    Input(String),
+    Input(Message),
     /// A program that building needs is not installed.
-    #[error("building an engine needs {what}\nhelp: apt-get install {packages}")]
+    #[error("{}", missing(what, packages))]
     Missing {
         /// Names of programs, separated by commas.
         what: String,
@@ -31,13 +32,28 @@ pub enum KernelError {
     },
     /// The objects need symbols that `symbols.txt` does not list.
     #[error("{0}")]
-    Drift(String),
+    Drift(Message),
     /// The end of a command was requested, by a signal or an embedding program.
     #[error("stopped")]
     Stopped,
     /// The object cannot be loaded.
     #[error("{0}")]
-    Load(String),
+    Load(Message),
+}
+
+fn missing(what: &str, packages: &str) -> Message {
+    Message::new(format!("building an engine needs {what}")).with_help(format!("apt-get install {packages}"))
+}
+
+impl From<KernelError> for Message {
+    fn from(error: KernelError) -> Self {
+        match error {
+            KernelError::Input(message) | KernelError::Drift(message) | KernelError::Load(message) => message,
+            KernelError::Missing { what, packages } => missing(&what, &packages),
+            KernelError::Io { path, error } => Self::in_file(path.display().to_string(), error.to_string()),
+            error @ (KernelError::Build { .. } | KernelError::Stopped) => Self::new(error.to_string()),
+        }
+    }
 }
 
 impl KernelError {

@@ -7,6 +7,7 @@
 use crate::c::{CSource, is_word};
 use crate::error::{KernelError, io_error_at};
 use crate::store::hash;
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -53,8 +54,8 @@ impl ObjectFunctions {
     pub fn read_sources(&mut self, object: &Path) -> Result<(), KernelError> {
         let path = source_file(object);
         let text = fs::read(&path).map_err(io_error_at(&path))?;
-        self.sources =
-            serde_json::from_slice(&text).map_err(|error| KernelError::Load(format!("{}: {error}", path.display())))?;
+        self.sources = serde_json::from_slice(&text)
+            .map_err(|error| KernelError::Load(Message::new(format!("{}: {error}", path.display()))))?;
         Ok(())
     }
 

@@ -7,6 +7,7 @@
 use crate::error::{KernelError, io_error_at};
 use crate::process;
 use crate::snapshot::{Snapshot, create_parent, file_hash};
+use fairlab_workload::message::Message;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -47,10 +48,10 @@ pub fn check(snapshot: &Snapshot, overlay: &Path) -> Result<(), KernelError> {
         process::check_stop()?;
         if file_hash(&overlay_path(overlay, name))?.as_ref() != Some(hash) {
             let path = snapshot.tree().join(name);
-            return Err(KernelError::Input(format!(
-                "{}: the file has changed while the engine was built\nhelp: run the command again",
-                path.display()
-            )));
+            return Err(KernelError::Input(
+                Message::new(format!("{}: the file has changed while the engine was built", path.display()))
+                    .with_help("run the command again"),
+            ));
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ use crate::error::{KernelError, io_error_at};
 use crate::regressions::edit::EditScript;
 use crate::store::hash;
 use crate::{process, tree};
+use fairlab_workload::message::Message;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -111,17 +112,16 @@ fn patched_files(patch: &Path) -> Result<Vec<String>, KernelError> {
     let names: BTreeSet<String> =
         text.lines().filter_map(|line| named(line, "--- ").or_else(|| named(line, "+++ "))).collect();
     if names.is_empty() {
-        return Err(KernelError::Input(format!(
-            "{}: not a patch: it names no file\nhelp: git diff writes one",
-            patch.display()
-        )));
+        return Err(KernelError::Input(
+            Message::new(format!("{}: not a patch: it names no file", patch.display()))
+                .with_help("git diff writes one"),
+        ));
     }
     match names.iter().find(|name| !tree::is_needed(name)) {
-        Some(other) => Err(KernelError::Input(format!(
-            "{}: {other} is not a part of an engine\nhelp: leave changes out of the patch that are not in {}",
-            patch.display(),
-            tree::TREE_PARTS.join(", ")
-        ))),
+        Some(other) => Err(KernelError::Input(
+            Message::new(format!("{}: {other} is not a part of an engine", patch.display()))
+                .with_help(format!("leave changes out of the patch that are not in {}", tree::TREE_PARTS.join(", "))),
+        )),
         None => Ok(names.into_iter().collect()),
     }
 }

@@ -29,6 +29,7 @@ use crate::error::{KernelError, io_error_at};
 use crate::snapshot::{Snapshot, create_parent};
 use crate::tree::{self, TreeSource};
 use crate::{functions, meanings, process};
+use fairlab_workload::message::Message;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -49,7 +50,7 @@ impl Store {
         let cache = || var("XDG_CACHE_HOME").or_else(|| Some(var("HOME")?.join(".cache")));
         let root = var("FAIRLAB_KERNELS").or_else(|| Some(cache()?.join("fairlab/kernels")));
         let message = "there is no folder for engines: neither FAIRLAB_KERNELS nor XDG_CACHE_HOME nor HOME is set\nhelp: set FAIRLAB_KERNELS";
-        root.map(Self::with_root).ok_or_else(|| KernelError::Input(message.to_owned()))
+        root.map(Self::with_root).ok_or_else(|| KernelError::Input(Message::new(message.to_owned())))
     }
 
     /// Returns the store in a folder.
@@ -284,9 +285,8 @@ impl Store {
         };
         let patches: String = entry.patches.iter().map(|patch| format!(" --patch {patch}")).collect();
         let again = format!("fairlab kernel add {name} --source {}{patches}", entry.source);
-        let message = format!(
-            "the engine {name} {reason}\nhelp: {again} builds it again; fairlab kernel prune removes the old object"
-        );
+        let message = Message::new(format!("the engine {name} {reason}"))
+            .with_help(format!("{again} builds it again; fairlab kernel prune removes the old object"));
         Err(KernelError::Input(message))
     }
 
@@ -298,13 +298,16 @@ impl Store {
         check_name(name)?;
         let path = self.entry_path(name);
         if !path.is_file() {
-            let message =
-                format!("there is no engine {name}\nhelp: fairlab kernel list; fairlab kernel add {name} --source DIR");
+            let message = Message::new(format!("there is no engine {name}"))
+                .with_help(format!("fairlab kernel list; fairlab kernel add {name} --source DIR"));
             return Err(KernelError::Input(message));
         }
         let text = fs::read_to_string(&path).map_err(io_error_at(&path))?;
         serde_json::from_str(&text).map_err(|error| {
-            KernelError::Input(format!("{}: {error}\nhelp: fairlab kernel add {name} builds it again", path.display()))
+            KernelError::Input(
+                Message::new(format!("{}: {error}", path.display()))
+                    .with_help(format!("fairlab kernel add {name} builds it again")),
+            )
         })
     }
 
@@ -344,8 +347,7 @@ fn check_name(name: &str) -> Result<(), KernelError> {
     if name.starts_with(|first: char| first.is_ascii_alphanumeric()) && name.chars().all(is_plain) && name.len() <= 64 {
         return Ok(());
     }
-    let message = format!(
-        "{name}: not a name\nhelp: letters, digits, `.`, `_`, `+` and `-`, the first of them a letter or a digit"
-    );
+    let message = Message::new(format!("{name}: not a name"))
+        .with_help("letters, digits, `.`, `_`, `+` and `-`, the first of them a letter or a digit");
     Err(KernelError::Input(message))
 }

@@ -6,6 +6,7 @@
 //! that use it. The return value of a stub is a decision and must not be guessed.
 
 use crate::error::KernelError;
+use fairlab_workload::message::Message;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -87,7 +88,7 @@ pub fn stub_source(undefined: &BTreeMap<String, BTreeSet<String>>, tree: &Path) 
         message.push_str(
             "help: add an entry for each to crates/kernel/engine/symbols.txt, with its return value or as `forbidden`",
         );
-        return Err(KernelError::Drift(message));
+        return Err(KernelError::Drift(Message::new(message)));
     }
     let mut source = String::from("void __attribute__((noreturn)) fl_forbidden(const char *symbol);\n");
     for symbol in undefined.keys() {

@@ -4,6 +4,7 @@
 
 use crate::error::{KernelError, io_error_at};
 use crate::process;
+use fairlab_workload::message::Message;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,11 +40,7 @@ impl TreeSource {
         if let Some(version) = text.strip_prefix("debian:") {
             let path = PathBuf::from(format!("/usr/src/linux-source-{version}.tar.xz"));
             if !path.is_file() {
-                return Err(KernelError::Input(format!(
-                    "{text}: {} is not there\nhelp: apt-get install linux-source-{version}; apt-cache search --names-only \
-                     '^linux-source-' lists the available versions",
-                    path.display()
-                )));
+                return Err(KernelError::Input(Message::new(format!("{text}: {} is not there", path.display())).with_help(format!("apt-get install linux-source-{version}; apt-cache search --names-only '^linux-source-' lists the available versions"))));
             }
             return Ok(Self::Tarball(path));
         }
@@ -99,11 +96,11 @@ impl TreeSource {
         let run = process::output(&mut tar)?;
         // tar reports names that a tree does not have; only whether a tree is there now matters.
         check_is_tree(fresh.path()).map_err(|_| {
-            KernelError::Input(format!(
+            KernelError::Input(Message::new(format!(
                 "{}: no kernel tree in this tarball\n{}",
                 tarball.display(),
                 String::from_utf8_lossy(&run.stderr).lines().take(3).collect::<Vec<_>>().join("\n")
-            ))
+            )))
         })?;
         let kept = fresh.keep();
         match fs::rename(&kept, &folder) {
@@ -120,7 +117,7 @@ fn check_is_tree(path: &Path) -> Result<(), KernelError> {
         return Ok(());
     }
     let message = format!("{}: no kernel tree: it has no kernel/sched/fair.c", path.display());
-    Err(KernelError::Input(format!("{message}\nhelp: give the folder that contains the tree's Makefile")))
+    Err(KernelError::Input(Message::new(message).with_help("give the folder that contains the tree's Makefile")))
 }
 
 /// Checks that a tree has all that an engine needs: folders, single files, and all files that its
@@ -161,7 +158,7 @@ pub fn check(tree: &Path) -> Result<(), KernelError> {
         TREE_PARTS.map(|part| format!("{part}/")).join(", "),
         TREE_FILES[..MIN_TREE_FILES].join(", ")
     );
-    Err(KernelError::Input(format!("{message}\nhelp: {help}")))
+    Err(KernelError::Input(Message::new(message).with_help(help)))
 }
 
 /// Returns the version in the Makefile of a tree.

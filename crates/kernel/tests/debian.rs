@@ -14,6 +14,7 @@ use fairlab_machine::engine::Engine as _;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_sched::series::KernelSeries;
+use fairlab_workload::message::Message;
 use fairlab_workload::scenario;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -59,7 +60,8 @@ fn the_kernel_boots_runs_under_the_machine_and_decides_as_the_built_in_scheduler
     let object = object();
     let plan = CostPlan::of_objects(&[&object], 0).expect("the files beside the object");
     let load = |config| {
-        KernelEngine::load(&object, &plan, config, 2, 10).map_err(|error| SetupError::Unsupported(error.to_string()))
+        KernelEngine::load(&object, &plan, config, 2, 10)
+            .map_err(|error| SetupError::Unsupported(Message::new(error.to_string())))
     };
     let mut kernel = Machine::with_engine(setup(), load).unwrap_or_else(|error| panic!("{error}"));
     let mut built_in = Machine::new(setup()).unwrap_or_else(|error| panic!("{error}"));

@@ -14,6 +14,7 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
+use fairlab_workload::message::Message;
 use fairlab_workload::scenario;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -71,7 +72,8 @@ fn calls_leave_at_locks_and_looks_and_other_cpus_go_on_meanwhile() {
     let object = object();
     let plan = CostPlan::of_objects(&[&object], 0).expect("the files beside the object");
     let load = |config| {
-        KernelEngine::load(&object, &plan, config, 2, 10).map_err(|error| SetupError::Unsupported(error.to_string()))
+        KernelEngine::load(&object, &plan, config, 2, 10)
+            .map_err(|error| SetupError::Unsupported(Message::new(error.to_string())))
     };
     let mut machine = Machine::with_engine(setup(), load).unwrap_or_else(|error| panic!("{error}"));
     let mut phases = PhaseLog::default();

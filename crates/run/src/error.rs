@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Reasons why a run cannot begin or go on.
 
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -9,24 +10,32 @@ use std::fmt;
 #[serde(rename_all = "kebab-case")]
 pub enum RequestError {
     /// Wrong input. The message names the file and the place, and has a remedy.
-    Input(String),
+    Input(Message),
     /// The run could not go on, or its results could not be written.
-    Run(String),
+    Run(Message),
 }
 
 impl RequestError {
-    /// Wraps an error about wrong input whose message is complete.
-    pub fn input(error: impl fmt::Display) -> Self {
-        Self::Input(error.to_string())
+    /// Wraps an error about wrong input.
+    pub fn input(error: impl Into<Message>) -> Self {
+        Self::Input(error.into())
     }
 }
 
 impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input(message) | Self::Run(message) => f.write_str(message),
+            Self::Input(message) | Self::Run(message) => message.fmt(f),
         }
     }
 }
 
 impl std::error::Error for RequestError {}
+
+impl From<RequestError> for Message {
+    fn from(error: RequestError) -> Self {
+        match error {
+            RequestError::Input(message) | RequestError::Run(message) => message,
+        }
+    }
+}

@@ -6,6 +6,7 @@ use crate::error::RequestError;
 use crate::values::Plain;
 use fairlab_machine::description::{Fact, FactKey};
 use fairlab_machine::sim::Setup;
+use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,8 +50,8 @@ impl fmt::Display for FactValue {
 ///
 /// # Errors
 /// If there is no such fact, or its value is outside its limits.
-pub fn parse_fact(text: &str) -> Result<(String, FactValue), String> {
-    let (name, value) = text.split_once('=').ok_or("write KEY=VALUE, such as line_ns.llc=40")?;
+pub fn parse_fact(text: &str) -> Result<(String, FactValue), Message> {
+    let (name, value) = text.split_once('=').ok_or_else(|| Message::new("write KEY=VALUE, such as line_ns.llc=40"))?;
     let key = fact_from_name(name)?;
     let value = match value {
         "least" => FactValue::Least,
@@ -61,22 +62,23 @@ pub fn parse_fact(text: &str) -> Result<(String, FactValue), String> {
     Ok((name.to_owned(), value))
 }
 
-fn fact_from_name(name: &str) -> Result<FactKey, String> {
+fn fact_from_name(name: &str) -> Result<FactKey, Message> {
     FactKey::from_name(name).ok_or_else(|| {
         let known = FactKey::ALL.map(FactKey::name);
         match suggest::nearest(name, &known) {
-            Some(near) => format!("unknown fact; did you mean {near}?"),
-            None => format!("unknown fact; facts are {}", known.join(", ")),
+            Some(near) => Message::new("unknown fact").with_help(format!("did you mean {near}?")),
+            None => Message::new("unknown fact").with_help(format!("facts are {}", known.join(", "))),
         }
     })
 }
 
-fn limits(key: FactKey) -> String {
+fn limits(key: FactKey) -> Message {
     let (limits, unit) = (key.limits(), key.unit());
-    format!("{} is a number from {} to {} ({unit}), least or greatest", key.name(), limits.start(), limits.end())
+    let (low, high) = (limits.start(), limits.end());
+    Message::new(format!("{} is a number from {low} to {high} ({unit}), least or greatest", key.name()))
 }
 
-fn check_limits(key: FactKey, value: FactValue) -> Result<(), String> {
+fn check_limits(key: FactKey, value: FactValue) -> Result<(), Message> {
     match value {
         FactValue::Number(number) if !key.limits().contains(&number) => Err(limits(key)),
         _ => Ok(()),
@@ -93,7 +95,7 @@ pub(crate) fn apply_facts(
     let Some(first) = facts.keys().next() else { return Ok(()) };
     let machine = &setup.hardware.name;
     let wrong = |name: &str, problem: String, help: String| {
-        Err(RequestError::Input(format!("--fact {name}: {problem}\nhelp: {help}")))
+        Err(RequestError::Input(Message::new(format!("--fact {name}: {problem}")).with_help(help)))
     };
     let Some(mut processor) = setup.hardware.processor.clone() else {
         let problem = format!("kernel code has zero cost on {machine}, and no facts");
@@ -104,13 +106,13 @@ pub(crate) fn apply_facts(
         return wrong(first, problem, help.to_owned());
     };
     for (name, value) in facts {
-        let wrong = |error: String| RequestError::Input(format!("--fact {name}={value}: {error}"));
+        let wrong = |error: Message| RequestError::Input(error.about(format_args!("--fact {name}={value}")));
         let key = fact_from_name(name).map_err(wrong)?;
         check_limits(key, *value).map_err(wrong)?;
         let Some(fact) = processor.fact(key) else {
             let known: Vec<&str> = processor.facts().map(|(key, _)| key.name()).collect();
             let help = suggest::help(name, "its facts", &known);
-            return Err(wrong(format!("the processor of {machine} has no such fact\nhelp: {help}")));
+            return Err(wrong(Message::new(format!("the processor of {machine} has no such fact")).with_help(help)));
         };
         let (number, (least, greatest)) = (value.of(fact), fact.range);
         if !(least..=greatest).contains(&number) {
@@ -138,10 +140,10 @@ mod tests {
         Setup::new(hardware, Workload::default(), Nanos::from_millis(1))
     }
 
-    fn apply(machine: &str, texts: &[&str]) -> Result<Setup, String> {
+    fn apply(machine: &str, texts: &[&str]) -> Result<Setup, Message> {
         let facts = texts.iter().map(|text| parse_fact(text).expect(text)).collect();
         let mut setup = setup(machine);
-        apply_facts(&mut setup, &facts, None).map_err(|error| error.to_string())?;
+        apply_facts(&mut setup, &facts, None).map_err(Message::from)?;
         Ok(setup)
     }
 
@@ -168,7 +170,9 @@ mod tests {
         assert_eq!(warnings("line_ns.system=greatest"), Vec::<String>::new());
         let warned = warnings("line_ns.system=90000");
         assert!(warned[0].starts_with("--fact line_ns.system=90000: outside the range of its source, "), "{warned:?}");
-        assert!(parse_fact("line_ns.system=100001").expect_err("too large").contains("from 0 to 100000 (ns)"));
+        assert!(
+            parse_fact("line_ns.system=100001").expect_err("too large").to_string().contains("from 0 to 100000 (ns)")
+        );
     }
 
     #[test]
@@ -181,13 +185,16 @@ mod tests {
             ("line_share_percent=most", "least or greatest"),
         ] {
             let error = parse_fact(text).expect_err(text);
-            assert!(error.contains(expected), "{text}: {error}");
+            assert!(error.to_string().contains(expected), "{text}: {error}");
         }
         let error = apply("xeon-2s-104", &["line_ns.cluster=4"]).err().expect("it has no clusters");
-        assert!(error.contains("the processor of xeon-2s-104 has no such fact\nhelp: "), "{error}");
-        assert!(error.contains("its facts: instructions_per_us, "), "{error}");
+        assert!(error.to_string().contains("the processor of xeon-2s-104 has no such fact\nhelp: "), "{error}");
+        assert!(error.to_string().contains("its facts: instructions_per_us, "), "{error}");
         let error = apply("laptop-8", &["line_ns.llc=4"]).err().expect("it has no facts");
-        assert!(error.contains("kernel code has zero cost on laptop-8, and no facts\nhelp: choose"), "{error}");
+        assert!(
+            error.to_string().contains("kernel code has zero cost on laptop-8, and no facts\nhelp: choose"),
+            "{error}"
+        );
         let facts = BTreeMap::from([("line_ns.llc".to_owned(), FactValue::Least)]);
         let mut without = setup("xeon-2s-104");
         without.hardware.set_processor(None);

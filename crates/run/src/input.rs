@@ -5,7 +5,8 @@ use crate::error::RequestError;
 use crate::memory;
 use fairlab_machine::description::{self, MachineDescription};
 use fairlab_machine::files;
-use fairlab_workload::error::utf8_text;
+use fairlab_workload::message::Message;
+use fairlab_workload::source_text::utf8_text;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
@@ -133,7 +134,7 @@ impl InputFile {
         };
         let bytes = read.map_err(|error| {
             let help = "give the path of a scenario or an rt-app file, or - for standard input";
-            RequestError::Input(format!("{}: cannot be read: {error}\nhelp: {help}", self.name()))
+            RequestError::Input(Message::new(format!("{}: cannot be read: {error}", self.name())).with_help(help))
         })?;
         // Takes the bytes, so that a large file is in memory once.
         let text = String::from_utf8(bytes).map_err(|error| {

@@ -9,6 +9,7 @@ use crate::values::{CostSource, Starts};
 use fairlab_machine::files;
 use fairlab_observe::sha256;
 use fairlab_observe::summary::Settling;
+use fairlab_workload::message::Message;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -111,15 +112,16 @@ impl Manifest {
     pub fn read(dir: &Path) -> Result<Self, RequestError> {
         if dir.is_file() {
             let help = "give a directory written by `fairlab run FILE -o DIR`; `fairlab import` and `fairlab findings` read traces";
-            return Err(RequestError::Input(format!(
-                "{}: is a file, not a directory of a run\nhelp: {help}",
-                dir.display()
-            )));
+            return Err(RequestError::Input(
+                Message::in_file(dir.display().to_string(), "is a file, not a directory of a run").with_help(help),
+            ));
         }
         let path = dir.join(MANIFEST);
         let help = "give a directory written by `fairlab run FILE -o DIR`";
         let wrong = |what: &str, cause: &dyn std::fmt::Display| {
-            RequestError::Input(format!("{}: {what}: {cause}\nhelp: {help}", path.display()))
+            RequestError::Input(
+                Message::in_file(path.display().to_string(), format!("{what}: {cause}")).with_help(help),
+            )
         };
         let text = files::read_file(&path, MAX_BYTES).map_err(|error| wrong("cannot be read", &error))?;
         let not_one = |error: serde_json::Error| wrong("is not a manifest of a run", &error);
@@ -139,10 +141,10 @@ fn refuse_former(path: &Path, json: &Value) -> Result<(), RequestError> {
     let words = json["repeat"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let command = words.collect::<Vec<_>>().join(" ");
     let directory = path.parent().unwrap_or_else(|| Path::new(".")).display();
-    Err(RequestError::Input(format!(
-        "{}: was written by an earlier fairlab, in the format {FORMER_SCHEMA}\nhelp: repeat the run: cd {directory} && {command} -o NEW",
-        path.display()
-    )))
+    Err(RequestError::Input(
+        Message::new(format!("{}: was written by an earlier fairlab, in the format {FORMER_SCHEMA}", path.display()))
+            .with_help(format!("repeat the run: cd {directory} && {command} -o NEW")),
+    ))
 }
 
 /// Reads the workload of a run. If it is a spec or a manifest, returns the run in it with the settings on top.
@@ -159,7 +161,9 @@ pub fn resolve(spec: RunSpec) -> Result<RunSpec, RequestError> {
     };
     if resolved.settings.starts == Starts::Jittered && resolved.settings.seed.is_none() {
         let help = "set a seed too, such as --seed 1";
-        return Err(RequestError::Input(format!("{name}: start times that vary need a seed\nhelp: {help}")));
+        return Err(RequestError::Input(
+            Message::new(format!("{name}: start times that vary need a seed")).with_help(help),
+        ));
     }
     Ok(resolved)
 }
@@ -183,9 +187,10 @@ fn spec_of_json(path: &Path, text: &str) -> Option<Result<RunSpec, RequestError>
 }
 
 fn read_spec(path: &Path, json: Value) -> Result<RunSpec, RequestError> {
-    let wrong = |error: String| {
+    let wrong = |error: Message| {
         let help = "`fairlab schema spec` describes the format";
-        RequestError::Input(format!("{}: {error}\nhelp: {help}", path.display()))
+        let error = if error.help.is_none() { error.with_help(help) } else { error };
+        RequestError::Input(error.with_file(&path.display().to_string()))
     };
     refuse_former(path, &json)?;
     let mut spec = if json["schema"] == SCHEMA {
@@ -202,8 +207,8 @@ fn read_spec(path: &Path, json: Value) -> Result<RunSpec, RequestError> {
 ///
 /// # Errors
 /// The path of the wrong member, and why it is wrong.
-pub fn from_json<T: DeserializeOwned>(json: Value) -> Result<T, String> {
-    serde_path_to_error::deserialize(json).map_err(|error| error.to_string())
+pub fn from_json<T: DeserializeOwned>(json: Value) -> Result<T, Message> {
+    serde_path_to_error::deserialize(json).map_err(|error| Message::from_display(&error.to_string()))
 }
 
 /// Gives all inputs of a spec the texts of their copies; one without a copy is in the directory, or as given.
@@ -237,7 +242,7 @@ fn load_copy(input: &mut InputFile, dir: &Path) -> Result<(), RequestError> {
     };
     let path = dir.join(&copy.path);
     let help = "restore the copy, or repeat the run with -o";
-    let wrong = |what: String| RequestError::Input(format!("{}: {what}\nhelp: {help}", path.display()));
+    let wrong = |what: String| RequestError::Input(Message::in_file(path.display().to_string(), what).with_help(help));
     let content = files::read_file(&path, MAX_BYTES).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     if sha256::hex_digest(&content) != copy.sha256 {
         return Err(wrong("was changed after the run: its SHA-256 differs from the manifest's".to_owned()));

@@ -5,13 +5,14 @@
 //! program.
 
 use fairlab_sched::interface::policy::PolicyHook;
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Creates a policy for each run, so that runs share no state, or returns the reason why it cannot.
-pub type PolicyFactory = Arc<dyn Fn() -> Result<Box<dyn PolicyHook>, String> + Send + Sync>;
+pub type PolicyFactory = Arc<dyn Fn() -> Result<Box<dyn PolicyHook>, Message> + Send + Sync>;
 
 static POLICIES: Mutex<BTreeMap<String, PolicyFactory>> = Mutex::new(BTreeMap::new());
 
@@ -37,9 +38,9 @@ impl From<NamedPolicy> for String {
 }
 
 impl TryFrom<String> for NamedPolicy {
-    type Error = String;
+    type Error = Message;
 
-    fn try_from(name: String) -> Result<Self, String> {
+    fn try_from(name: String) -> Result<Self, Message> {
         policy_from_name(&name)
     }
 }
@@ -49,8 +50,8 @@ impl NamedPolicy {
     ///
     /// # Errors
     /// The reason why it cannot be created.
-    pub fn make(&self) -> Result<Box<dyn PolicyHook>, String> {
-        (self.make)().map_err(|why| format!("the policy {}: {why}", self.name))
+    pub fn make(&self) -> Result<Box<dyn PolicyHook>, Message> {
+        (self.make)().map_err(|why| why.about(format_args!("the policy {}", self.name)))
     }
 }
 
@@ -61,11 +62,13 @@ impl fmt::Debug for NamedPolicy {
 }
 
 /// Returns the policy with a registered name; fails if no policy has it.
-pub(crate) fn policy_from_name(name: &str) -> Result<NamedPolicy, String> {
+pub(crate) fn policy_from_name(name: &str) -> Result<NamedPolicy, Message> {
     let shelf = POLICIES.lock().unwrap_or_else(PoisonError::into_inner);
-    let make = shelf.get(name).cloned().ok_or(
-        "policies are objects of a program that embeds fairlab, such as `fairlab.run(work, policy=...)` in Python",
-    )?;
+    let make = shelf.get(name).cloned().ok_or_else(|| {
+        let help =
+            "policies are objects of a program that embeds fairlab, such as `fairlab.run(work, policy=...)` in Python";
+        Message::new(format!("no policy {name} is registered")).with_help(help)
+    })?;
     Ok(NamedPolicy { name: name.to_owned(), make })
 }
 

@@ -26,6 +26,7 @@ use fairlab_observe::summary::{RunSubject, Settling};
 use fairlab_observe::trace_jsonl::TraceOptions;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::load::{WorkloadKind, detect};
+use fairlab_workload::message::Message;
 use fairlab_workload::recorded;
 use fairlab_workload::rtapp::{self, DuplicateKeys};
 use fairlab_workload::scenario::{self, ParseContext, SwitchNames};
@@ -81,7 +82,9 @@ impl PreparedRun {
     /// If something was removed from the workload.
     pub fn with_whole_workload(self) -> Result<Self, RequestError> {
         match self.about.missing.first() {
-            Some(missing) => Err(RequestError::Input(format!("{}: {}", self.about.name, missing.error()))),
+            Some(missing) => {
+                Err(RequestError::Input(Message::new(format!("{}: {}", self.about.name, missing.error()))))
+            }
             None => Ok(self),
         }
     }
@@ -161,18 +164,18 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
                 _ => "a warm-up needs a measured time after it".to_owned(),
             };
             let help = "set the measured time, such as --for 500ms";
-            return Err(RequestError::Input(format!("{name}: {what}\nhelp: {help}")));
+            return Err(RequestError::Input(Message::new(format!("{name}: {what}")).with_help(help)));
         }
     }
     if kind == RECORDED && matches!(settings.warmup, Some(Warmup::Settled { .. })) {
         let help = "give the warm-up a length, such as --warmup 500ms";
-        return Err(RequestError::Input(format!(
-            "{name}: a recorded run repeats its recording and does not settle\nhelp: {help}"
-        )));
+        return Err(RequestError::Input(
+            Message::new(format!("{name}: a recorded run repeats its recording and does not settle")).with_help(help),
+        ));
     }
     if benchmark.is_some() && duration.is_none() && setup.duration == Nanos::ZERO {
         let help = "set the measured time, such as --for 500ms";
-        return Err(RequestError::Input(format!("{name} runs until it is stopped\nhelp: {help}")));
+        return Err(RequestError::Input(Message::new(format!("{name} runs until it is stopped")).with_help(help)));
     }
     if let Some(seed) = settings.starts_seed() {
         let is_program = benchmark.as_ref().is_some_and(|(_, benchmark)| benchmark.runs_to_end());
@@ -339,7 +342,7 @@ impl PreparedRun {
         let Self { setup, about, bench, seed } = self;
         let of_machine = about.machine.as_ref().filter(|_| bench.is_some());
         let name = of_machine.map_or(about.name.as_str(), |machine| &machine.given);
-        let mut machine = make(setup).map_err(|error| RequestError::Input(format!("{name}: {error}")))?;
+        let mut machine = make(setup).map_err(|error| RequestError::Input(Message::new(format!("{name}: {error}"))))?;
         if let Some(seed) = seed {
             machine.seed(seed);
         }
@@ -397,7 +400,8 @@ fn apply_governor(hardware: &mut Hardware, governor: Option<GovernorName>) -> Re
     let Some(governor) = governor else { return Ok(()) };
     if hardware.frequency_domains.is_empty() {
         let help = "add `[[frequency_domain]]` to its file, or `fdom` to a scenario";
-        let message = format!("--governor: the machine {} has no frequency domains\nhelp: {help}", hardware.name);
+        let message =
+            Message::new(format!("--governor: the machine {} has no frequency domains", hardware.name)).with_help(help);
         return Err(RequestError::Input(message));
     }
     for domain in &mut hardware.frequency_domains {
@@ -424,16 +428,16 @@ fn no_time_would_pass(bench: &str, machine: &str, plain: Option<Plain>) -> Reque
         "choose a machine with costs, take those of another one with --prices NAME, or write `[processor]` into the \
          machine's file"
     };
-    RequestError::Input(format!(
-        "{bench} does only kernel work, which has zero cost on {machine} without a cost model: no time would pass\nhelp: {help}"
-    ))
+    RequestError::Input(
+        Message::new(format!(
+            "{bench} does only kernel work, which has zero cost on {machine} without a cost model: no time would pass"
+        ))
+        .with_help(help),
+    )
 }
 
 fn zero_cost_latencies(bench: &str, machine: &str) -> RequestError {
-    RequestError::Input(format!(
-        "{bench} measures kernel code, which has zero cost on {machine} without a cost model\nhelp: choose a machine with \
-         costs, take those of another one with --prices NAME, or accept zero costs with --prices zero"
-    ))
+    RequestError::Input(Message::new(format!("{bench} measures kernel code, which has zero cost on {machine} without a cost model")).with_help("choose a machine with costs, take those of another one with --prices NAME, or accept zero costs with --prices zero"))
 }
 
 /// Returns the kernel of a run. In order: the selected one, the one that the workload names, that of the machine file, the
@@ -481,7 +485,7 @@ impl LoadedWorkload {
     ) -> Result<Self, RequestError> {
         let named = RefCell::new(None);
         let load = |name: &str| {
-            let machine = InputFile::new(name).read_machine().map_err(|error| error.to_string())?;
+            let machine = InputFile::new(name).read_machine().map_err(Message::from)?;
             let nr_cpus = nr_cpus(&machine);
             named.replace(Some(machine));
             Ok(nr_cpus)
@@ -573,11 +577,13 @@ impl LoadedWorkload {
         let name = benchmark.name();
         if settings.warmup.is_some() && !observer.reset() {
             let help = "omit --warmup: the benchmark runs until it has completed its work";
-            return Err(RequestError::Input(format!("{name} has no warm-up\nhelp: {help}")));
+            return Err(RequestError::Input(Message::new(format!("{name} has no warm-up")).with_help(help)));
         }
         if let Some(cpu) = benchmark.missing_cpu(nr_cpus) {
             let (test, help) = (&bench.line, format!("CPUs are 0 to {}", nr_cpus - 1));
-            return Err(RequestError::Input(format!("{test} needs CPU {cpu}, which the machine lacks\nhelp: {help}")));
+            return Err(RequestError::Input(
+                Message::new(format!("{test} needs CPU {cpu}, which the machine lacks")).with_help(help),
+            ));
         }
         let mut workload = benchmark.workload(nr_cpus);
         let duration = workload.duration.unwrap_or(MAX_DURATION);

@@ -22,6 +22,7 @@ use fairlab_machine::description::{FactKey, preset_names};
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -95,7 +96,7 @@ macro_rules! settings {
             in_study: $in_study,
             study_help: { let none: Option<&str> = None; $(let _ = none; let none = Some($study_help);)? none },
             read: |settings, text| {
-                let read: fn(&mut $type, &str) -> Result<(), String> = $read;
+                let read: fn(&mut $type, &str) -> Result<(), Message> = $read;
                 read(&mut settings.$name, text)
             },
             texts: |settings| {
@@ -384,21 +385,21 @@ settings! {
     }
 }
 
-fn set<T>(value: &mut Option<T>, read: Result<T, String>) -> Result<(), String> {
+fn set<T>(value: &mut Option<T>, read: Result<T, Message>) -> Result<(), Message> {
     *value = Some(read?);
     Ok(())
 }
 
-fn switch(text: &str) -> Result<bool, String> {
+fn switch(text: &str) -> Result<bool, Message> {
     match text {
         "on" => Ok(true),
         "off" => Ok(false),
-        _ => Err("use on or off".to_owned()),
+        _ => Err(Message::new("use on or off")),
     }
 }
 
-fn number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("a whole number from 0 to {} is needed", u64::MAX))
+fn number(text: &str) -> Result<u64, Message> {
+    text.parse().map_err(|_| Message::new(format!("a whole number from 0 to {} is needed", u64::MAX)))
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

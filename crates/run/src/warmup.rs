@@ -15,6 +15,7 @@ use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
 use fairlab_observe::summary::Settling;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use fairlab_workload::time::parse_time;
 use fairlab_workload::workload::Workload;
 use serde::{Deserialize, Serialize};
@@ -53,17 +54,23 @@ impl Warmup {
     ///
     /// # Errors
     /// If the text is none of these, or the limit is too short for a comparison.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, Message> {
         let Some(rest) = text.strip_prefix(SETTLED) else {
-            return parse_time(text).map(Self::After).map_err(|error| format!("{error}; or settled, settled:LIMIT"));
+            return parse_time(text).map(Self::After).map_err(|error| {
+                let help = error.help.as_deref().map_or_else(String::new, |help| format!("{help}; or "));
+                Message { help: Some(format!("{help}settled, settled:LIMIT")), ..error }
+            });
         };
         let limit = match rest.strip_prefix(':') {
             None if rest.is_empty() => DEFAULT_LIMIT,
-            None => return Err("write settled, or settled:LIMIT, such as settled:500ms".to_owned()),
+            None => return Err(Message::new("write settled, or settled:LIMIT, such as settled:500ms")),
             Some(limit) => parse_time(limit)?,
         };
         if limit < MIN_LIMIT {
-            return Err(format!("whether a run has settled is known after {} at the earliest", time_text(MIN_LIMIT)));
+            return Err(Message::new(format!(
+                "whether a run has settled is known after {} at the earliest",
+                time_text(MIN_LIMIT)
+            )));
         }
         Ok(Self::Settled { limit })
     }
@@ -95,9 +102,9 @@ impl std::fmt::Display for Warmup {
 }
 
 impl TryFrom<String> for Warmup {
-    type Error = String;
+    type Error = Message;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, Message> {
         Self::parse(&text)
     }
 }
@@ -282,7 +289,7 @@ mod tests {
             ("0s", "greater than 0"),
         ] {
             let error = Warmup::parse(text).expect_err(text);
-            assert!(error.contains(expected), "{text}: {error}");
+            assert!(error.to_string().contains(expected), "{text}: {error}");
         }
     }
 }

@@ -221,7 +221,7 @@ fn file(text: String) -> WorkloadSpec {
 }
 
 fn benchmark(line: &str) -> Result<WorkloadSpec, String> {
-    let benchmark = bench::parse(line, LineOf::Command("placebo"))?;
+    let benchmark = bench::parse(line, LineOf::Command("placebo")).map_err(|error| error.to_string())?;
     Ok(WorkloadSpec::Bench(BenchSpec { line: line.to_owned(), benchmark }))
 }
 

@@ -9,6 +9,7 @@ use fairlab_machine::sim::Setup;
 use fairlab_run::kernels::Kernel;
 use fairlab_run::prepare::apply;
 use fairlab_run::settings::{SETTINGS, Settings, commands};
+use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -45,7 +46,7 @@ impl TryFrom<ArmTable> for ArmDefinition {
             read_setting(&mut settings, key, value).map_err(|error| format!("{place}{error}"))?;
         }
         for change in settings.changes() {
-            let with_key = |error: String| format!("{place}{}: {}", change.setting.name, wrong(&change.text, &error));
+            let with_key = |error: Message| format!("{place}{}: {}: {error}", change.setting.name, change.text);
             change.check_built_in(settings.kernel.map(Kernel::series)).map_err(with_key)?;
         }
         let missing = |key: &str| format!("{place}there is no `{key}`\nhelp: add it: {key} = ...");
@@ -65,14 +66,9 @@ fn read_setting(settings: &mut Settings, key: &str, value: &Value) -> Result<(),
         return Err(format!("unknown key `{key}`\nhelp: {}", suggest::help(key, "keys here", &names)));
     };
     for text in texts_of(value).ok_or_else(|| format!("{key}: a value of this type is not a setting"))? {
-        setting.read(settings, &text).map_err(|error| format!("{key}: {}", wrong(&text, &error)))?;
+        setting.read(settings, &text).map_err(|error| format!("{key}: {text}: {error}"))?;
     }
     Ok(())
-}
-
-/// Returns the message for a wrong value, with its remedy on a line of its own.
-fn wrong(text: &str, error: &str) -> String {
-    format!("{text}: {}", error.replacen("; ", "\nhelp: ", 1))
 }
 
 /// Returns a TOML value as texts that a setting reads; `None` for a type that none has.

@@ -10,7 +10,7 @@ use crate::{
     BuiltInStudy, ExternalRunner, PreparedCase, ProgressReporter, STUDIES, StudyError, StudyOptions, table_schema,
 };
 use fairlab_machine::sim::Setup;
-use fairlab_workload::error::utf8_text;
+use fairlab_workload::source_text::utf8_text;
 use fairlab_workload::suggest;
 use std::path::{Path, PathBuf};
 

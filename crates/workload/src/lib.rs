@@ -8,14 +8,15 @@
 
 pub mod background;
 pub mod bench;
-pub mod error;
 pub mod load;
+pub mod message;
 mod object_names;
 mod policy;
 pub mod recorded;
 pub mod rtapp;
 pub mod scenario;
 pub mod serde_time;
+pub mod source_text;
 pub mod step;
 pub mod suggest;
 pub mod time;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Loading of a workload file of any kind, which its text determines and not its name.
 
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
 use crate::recorded::{self, RecordedWorkload};
 use crate::rtapp;
 use crate::scenario::{self, Scenario};
+use crate::source_text::SourceText;
 use crate::workload::Workload;
 
 /// Kinds of workload files.
@@ -47,7 +48,7 @@ impl LoadedWorkload {
 ///
 /// # Errors
 /// If the text begins like none of them.
-pub fn detect(file: &str, text: &str) -> Result<WorkloadKind, ParseError> {
+pub fn detect(file: &str, text: &str) -> Result<WorkloadKind, Message> {
     let source = SourceText::new(file, text);
     let start = first_word_offset(text);
     let word = text[start..].split([' ', '\t', '\r', '\n', '#']).next().unwrap_or_default();
@@ -87,7 +88,7 @@ fn first_word_offset(text: &str) -> usize {
 ///
 /// # Errors
 /// If the text is of no known kind, or not a valid file of its kind.
-pub fn load(file: &str, text: &str, options: rtapp::RtAppOptions<'_>) -> Result<LoadedWorkload, ParseError> {
+pub fn load(file: &str, text: &str, options: rtapp::RtAppOptions<'_>) -> Result<LoadedWorkload, Message> {
     match detect(file, text)? {
         WorkloadKind::Scenario => {
             scenario::parse(file, text).map(|scenario| LoadedWorkload::Scenario(Box::new(scenario)))

@@ -4,6 +4,7 @@
 //! [`TimeFormat`] has the units of a place where times are written: scenarios, studies, or the command line. Results are
 //! exact; fractions of 1 ns are cut off.
 
+use crate::message::Message;
 use fairlab_sched::units::Nanos;
 
 /// Longest time, which is about 31 years.
@@ -85,9 +86,9 @@ fn split_digits(text: &str) -> (&str, &str) {
 ///
 /// # Errors
 /// A message for the user.
-pub fn parse_time(text: &str) -> Result<Nanos, String> {
+pub fn parse_time(text: &str) -> Result<Nanos, Message> {
     match parse_moment(text)? {
-        Nanos::ZERO => Err("a duration must be greater than 0".to_owned()),
+        Nanos::ZERO => Err(Message::new("a duration must be greater than 0")),
         time => Ok(time),
     }
 }
@@ -96,13 +97,11 @@ pub fn parse_time(text: &str) -> Result<Nanos, String> {
 ///
 /// # Errors
 /// A message for the user.
-pub fn parse_moment(text: &str) -> Result<Nanos, String> {
+pub fn parse_moment(text: &str) -> Result<Nanos, Message> {
     TimeFormat::COMMAND_LINE.parse(text).map_err(|error| match error {
-        TimeError::Malformed => {
-            "a time is a number with a unit: 5s, 300ms, 1.5ms, 20us, 100ns, 2m, 1h; the default unit is seconds"
-                .to_owned()
-        }
-        TimeError::TooLong => "the longest time is 1000000000s".to_owned(),
+        TimeError::Malformed => Message::new("a time is a number with a unit, or in seconds")
+            .with_help("write 5s, 300ms, 1.5ms, 20us, 100ns, 2m or 1h"),
+        TimeError::TooLong => Message::new("the longest time is 1000000000s"),
     })
 }
 
@@ -111,14 +110,15 @@ pub fn parse_moment(text: &str) -> Result<Nanos, String> {
 ///
 /// # Errors
 /// A message for the user.
-pub fn parse_micros(text: &str) -> Result<Nanos, String> {
+pub fn parse_micros(text: &str) -> Result<Nanos, Message> {
     let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     if is_bare && text.bytes().any(|byte| (b'1'..=b'9').contains(&byte)) {
-        return Err(format!("a unit is missing; the kernel's is the microsecond: write {text}us"));
+        let missing = Message::new("a unit is missing");
+        return Err(missing.with_help(format!("the kernel's is the microsecond: write {text}us")));
     }
     let time = parse_moment(text)?;
     let is_whole = time.0.is_multiple_of(1000);
-    if is_whole { Ok(time) } else { Err("the time must be in whole microseconds, such as 20us or 0".to_owned()) }
+    if is_whole { Ok(time) } else { Err(Message::new("the time must be in whole microseconds, such as 20us or 0")) }
 }
 
 #[cfg(test)]
@@ -165,9 +165,9 @@ mod tests {
         assert_eq!((parse_micros("0"), parse_micros("20us")), (Ok(Nanos::ZERO), Ok(Nanos::from_micros(20))));
         for bare in ["20", "1.5"] {
             let error = parse_micros(bare).expect_err("a number without a unit is rejected");
-            assert!(error.contains(&format!("write {bare}us")), "{error}");
+            assert!(error.to_string().contains(&format!("write {bare}us")), "{error}");
         }
-        assert!(parse_micros("20ns").expect_err("too fine").contains("whole microseconds"));
+        assert!(parse_micros("20ns").expect_err("too fine").text.contains("whole microseconds"));
     }
 
     #[test]

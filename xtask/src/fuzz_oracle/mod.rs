@@ -19,6 +19,7 @@ use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::conformance::CASES;
 use fairlab_observe::trace_jsonl::{TraceJsonl, TraceOptions};
 use fairlab_sched::series::KernelSeries;
+use fairlab_workload::message::Message;
 use fairlab_workload::scenario::{self, ParseContext, SwitchNames};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -169,7 +170,7 @@ fn compare(reference: &Path, path: &Path, text: &str, series: KernelSeries) -> R
 /// Returns the trace of the built-in scheduler.
 fn fairlab_trace(text: &str, series: KernelSeries) -> Result<Vec<u8>, String> {
     // The names of features and tunables are checked when they are set.
-    let named = &|_: &str| Err("random scenarios name no machine".to_owned());
+    let named = &|_: &str| Err(Message::new("random scenarios name no machine"));
     let context = ParseContext { given: None, named, vary: None, kernel: &|_| Ok(SwitchNames::CompiledKernel) };
     let scenario = scenario::parse_with_context("fuzz.scn", &oracle::to_fairlab_grammar(text), context)
         .map_err(|error| error.to_string())?;

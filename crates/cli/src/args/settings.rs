@@ -97,7 +97,7 @@ impl<const COMMAND: u16> FromArgMatches for SettingArgs<COMMAND> {
             if !setting.value.is_empty() {
                 changes.extend(matches.get_many::<Change>(setting.name).into_iter().flatten().cloned());
             } else if matches.get_flag(setting.name) {
-                changes.push(setting.change("").map_err(|error| invalid(setting, &error))?);
+                changes.push(setting.change("").map_err(|error| invalid(setting, &error.to_string()))?);
             }
         }
         Ok(Self { changes })

@@ -98,7 +98,7 @@ fn own_cases(scenarios: &[String]) -> Result<Vec<Case>, CliError> {
 fn write_case(dir: &Path, case: &Case) -> Result<WrittenCase, CliError> {
     let kernel = KernelSeries::V6_12.to_string();
     let settings =
-        Settings { kernel: Some(kernel_from_name(&kernel).map_err(CliError::Input)?), ..Settings::default() };
+        Settings { kernel: Some(kernel_from_name(&kernel).map_err(CliError::input)?), ..Settings::default() };
     let spec = RunSpec { workload: WorkloadSpec::File(case.input.clone()), settings };
     let mut machine = prepare(&spec)?.boot()?.machine;
     let scenario = case.input.text().unwrap_or_default();

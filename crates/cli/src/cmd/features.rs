@@ -55,7 +55,7 @@ pub(crate) fn features(output: &mut Output, args: &FeaturesArgs) -> Result<(), C
 
 fn built_in(kernel: Kernel, only: Option<&str>) -> Result<Vec<FeatureRow>, CliError> {
     let series = kernel.series();
-    let only = only.map(|name| check_feature(series, name)).transpose().map_err(CliError::Input)?;
+    let only = only.map(|name| check_feature(series, name)).transpose().map_err(CliError::input)?;
     let changed = kernel.features();
     let is_on = |feature: Feature| {
         changed.iter().find(|(of, _)| *of == feature).map_or_else(|| feature.default_enabled(), |&(_, on)| on)

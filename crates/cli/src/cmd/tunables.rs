@@ -63,7 +63,7 @@ pub(crate) fn tunables(output: &mut Output, args: &TunablesArgs) -> Result<(), C
 
 fn built_in(kernel: Kernel, only: Option<&str>, nr_cpus: usize) -> Result<Vec<TunableRow>, CliError> {
     let series = kernel.series();
-    let only = only.map(|name| tunable_in(series, name)).transpose().map_err(CliError::Input)?;
+    let only = only.map(|name| tunable_in(series, name)).transpose().map_err(CliError::input)?;
     let mut tunables = Tunables::of_machine(series, nr_cpus);
     for (name, value) in kernel.tunables() {
         tunables.set(name, value).expect("a kernel has valid values");

@@ -13,6 +13,7 @@ pub mod sweep;
 pub use crate::values::host::stop;
 pub use fairlab_run::memory::MemoryTexts;
 pub use fairlab_run::policies::PolicyFactory;
+pub use fairlab_workload::message::Message;
 
 use crate::args::Args;
 use crate::output::Output;
@@ -108,7 +109,7 @@ fn parse(words: &[String]) -> Result<Args, CallError> {
 fn read_value<T: DeserializeOwned>(json: &str, texts: &MemoryTexts) -> Result<T, CallError> {
     let mut json = serde_json::from_str(json).map_err(|error| CallError::Input(error.to_string()))?;
     resolve_names(&mut json, texts);
-    from_json(json).map_err(CallError::Input)
+    from_json(json).map_err(|error| CallError::Input(error.to_string()))
 }
 
 fn resolve_names(json: &mut Value, texts: &MemoryTexts) {

@@ -51,7 +51,7 @@ fn errors_are_those_of_the_command() {
     for (settings, expected) in [
         (r#""features": { "SIS_UTL": false }"#, "did you mean NO_SIS_UTIL?"),
         (r#""features": { "NO_SIS_UTIL": false }"#, "unknown feature"),
-        (r#""kernel": "5.20""#, "settings.kernel: unknown kernel; known kernels: 4.19"),
+        (r#""kernel": "5.20""#, "settings.kernel: unknown kernel\nhelp: known kernels: 4.19"),
         (r#""governors": "schedutil""#, "unknown field `governors`"),
         (r#""starts": "jittered""#, "need a seed"),
         (r#""engine": "kernel:6.1""#, "does not support compiled-kernel engines"),

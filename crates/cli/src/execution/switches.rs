@@ -30,7 +30,7 @@ impl EngineSwitches {
 pub(crate) fn of_engine(name: &str, nr_cpus: usize) -> Result<EngineSwitches, CliError> {
     let text = format!("cpus {nr_cpus}\nend 1ms\n");
     let workload = WorkloadSpec::File(InputFile::new("idle.scn").with_text(text));
-    let engine = parse_engine(&format!("kernel:{name}")).map_err(CliError::Input)?;
+    let engine = parse_engine(&format!("kernel:{name}")).map_err(CliError::input)?;
     let settings = Settings { engine: Some(engine), ..Settings::default() };
     let states = worker::run_captured(name, &Job::Switches { spec: RunSpec { workload, settings } }, None)?;
     Ok(EngineSwitches { states, meanings: Engine::named(name)?.meanings()? })
@@ -44,7 +44,9 @@ pub(crate) fn only<'a>(
 ) -> Result<Option<&'a str>, CliError> {
     let known: Vec<&str> = known.collect();
     match name {
-        Some(name) if !known.contains(&name) => Err(CliError::Input(unknown_switch(kind, name, known.into_iter()))),
+        Some(name) if !known.contains(&name) => {
+            Err(CliError::Input(unknown_switch(kind, name, known.into_iter()).to_string()))
+        }
         name => Ok(name),
     }
 }

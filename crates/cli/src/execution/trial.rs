@@ -93,7 +93,7 @@ impl<'a> Workloads<'a> {
 
 /// Parses a benchmark's line for a command that repeats it.
 pub(crate) fn bench_from_line(line: &str, command: &str) -> Result<WorkloadSpec, CliError> {
-    let benchmark = bench::parse(line, LineOf::Command(command)).map_err(CliError::Input)?;
+    let benchmark = bench::parse(line, LineOf::Command(command)).map_err(CliError::input)?;
     Ok(WorkloadSpec::Bench(BenchSpec { line: line.to_owned(), benchmark }))
 }
 

@@ -13,7 +13,7 @@ pub(crate) mod table;
 
 use crate::values::error::CliError;
 use clap::ValueEnum;
-use fairlab_workload::error::is_unsafe_to_print;
+use fairlab_workload::message::is_unsafe_to_print;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::cell::RefCell;

@@ -64,7 +64,7 @@ impl Arm {
     fn parse_change(&mut self, word: &str) -> Result<(), String> {
         let Some((key, value)) = word.split_once('=') else {
             if word != UNCHANGED {
-                self.changes.push(setting("features").change(word)?);
+                self.changes.push(setting("features").change(word).map_err(|error| error.to_string())?);
             }
             return Ok(());
         };
@@ -75,16 +75,16 @@ impl Arm {
         match (key, known) {
             ("workload", _) => self.work = Some(ArmWork::File(value.to_owned())),
             ("bench", _) => self.work = Some(ArmWork::Bench(value.to_owned())),
-            (_, Some(known)) => self.changes.push(known.change(value)?),
+            (_, Some(known)) => self.changes.push(known.change(value).map_err(|error| error.to_string())?),
             _ => self.changes.push(match PREFIXES.iter().find(|(prefix, _)| key.starts_with(prefix)) {
                 Some((prefix, name)) => setting(name)
                     .change(&word[prefix.len()..])
-                    .map_err(|error| error.replace("did you mean ", &format!("did you mean {prefix}")))?,
+                    .map_err(|error| error.to_string().replace("did you mean ", &format!("did you mean {prefix}")))?,
                 None => setting("tunables").change(word).map_err(|error| match suggest::nearest(key, &keys()) {
                     Some(near) if tunable_from_name(key).is_err() => {
                         format!("unknown change; did you mean {near}={value}?")
                     }
-                    _ => error,
+                    _ => error.to_string(),
                 })?,
             }),
         }
@@ -97,9 +97,11 @@ impl Arm {
             let changes = self.changes.iter().filter(move |change| change.setting.name == name);
             changes.map(|change| change.text.as_str())
         };
-        let features: Vec<_> = of("features").map(parse_feature).collect::<Result<_, _>>()?;
-        let tunables: Vec<_> = of("tunables").map(parse_setting).collect::<Result<_, _>>()?;
-        check_changes(&features, &tunables)
+        let features: Vec<_> =
+            of("features").map(parse_feature).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        let tunables: Vec<_> =
+            of("tunables").map(parse_setting).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        check_changes(&features, &tunables).map_err(|error| error.to_string())
     }
 }
 

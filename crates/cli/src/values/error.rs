@@ -76,8 +76,8 @@ impl fmt::Display for CliError {
 impl From<RequestError> for CliError {
     fn from(error: RequestError) -> Self {
         match error {
-            RequestError::Input(message) => Self::Input(message),
-            RequestError::Run(message) => Self::Run(message),
+            RequestError::Input(message) => Self::Input(message.to_string()),
+            RequestError::Run(message) => Self::Run(message.to_string()),
         }
     }
 }

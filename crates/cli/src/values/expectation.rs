@@ -33,7 +33,7 @@ impl Expectation {
         }
         let value = match value.parse::<f64>() {
             Ok(number) => ExpectedValue::Number(number),
-            Err(_) => ExpectedValue::Time(parse_time(value)?),
+            Err(_) => ExpectedValue::Time(parse_time(value).map_err(|error| error.to_string())?),
         };
         Ok(Self {
             text: text.to_owned(),

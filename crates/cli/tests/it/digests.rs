@@ -10,6 +10,7 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::series::KernelSeries;
+use fairlab_workload::message::Message;
 use fairlab_workload::scenario::{self, ParseContext, SwitchNames};
 use std::fmt::Write;
 
@@ -44,11 +45,11 @@ fn scenarios_give_the_recorded_digests_twice_in_a_row() {
 /// Digest of a scenario whose machine the library makes.
 fn digest_in_library(file: &str) -> String {
     let text = std::fs::read_to_string(root().join(file)).expect("the file can be read");
-    let named = |name: &str| Ok(preset(name).ok_or("no preset")?.nr_cpus() as u32);
+    let named = |name: &str| Ok(preset(name).ok_or_else(|| Message::new("no preset"))?.nr_cpus() as u32);
     let kernel_lookup = |name: Option<&str>| match name {
         Some("6.1") => Ok(SwitchNames::BuiltIn(KernelSeries::V6_1)),
         None | Some("6.12") => Ok(SwitchNames::BuiltIn(KernelSeries::V6_12)),
-        Some(name) => Err(format!("no scenario names {name}")),
+        Some(name) => Err(Message::new(format!("no scenario names {name}"))),
     };
     let scenario = scenario::parse_with_context(
         file,

@@ -29,6 +29,7 @@ use fairlab_sched::state::uclamp::DefaultClamps;
 use fairlab_sched::task::{Policy, Uclamp};
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_sched::work::KernelOp;
+use fairlab_workload::message::Message;
 
 /// `MAX_SOFTIRQ_TIME` of the kernel, before its conversion to jiffies.
 const MAX_SOFTIRQ_NS: u64 = 2_000_000;
@@ -38,7 +39,7 @@ impl Engine for KernelEngine {
         unsupported::has(capability)
     }
 
-    fn unsupported(&self, setup: &Setup) -> Option<String> {
+    fn unsupported(&self, setup: &Setup) -> Option<Message> {
         unsupported::unsupported(&self.object, setup)
     }
 
@@ -174,11 +175,11 @@ impl Engine for KernelEngine {
         self.object.schedstat(cpu.0)
     }
 
-    fn set_feature(&mut self, name: &str, on: bool) -> Result<(), String> {
+    fn set_feature(&mut self, name: &str, on: bool) -> Result<(), Message> {
         self.switch_feature(name, on)
     }
 
-    fn set_tunable(&mut self, name: &str, value: i64) -> Result<(), String> {
+    fn set_tunable(&mut self, name: &str, value: i64) -> Result<(), Message> {
         self.write_tunable(name, value)
     }
 

@@ -13,6 +13,7 @@ use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TunableInfo, Tunables};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
+use fairlab_workload::message::Message;
 
 /// Tunable for the cost that the search before 5.19 measures for each scanned CPU, in ns. It exists in trees with
 /// the feature [`MEASURED_SEARCH`].
@@ -41,14 +42,14 @@ impl KernelEngine {
         self.search.is_some() && self.object.features().iter().any(|feature| feature.name == MEASURED_SEARCH)
     }
 
-    pub(super) fn switch_feature(&self, name: &str, on: bool) -> Result<(), String> {
+    pub(super) fn switch_feature(&self, name: &str, on: bool) -> Result<(), Message> {
         self.object.set_feature(name, on).map_err(|_| {
             let features = self.object.features();
             unknown_switch("feature", name, features.iter().map(|feature| feature.name.as_str()))
         })
     }
 
-    pub(super) fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), String> {
+    pub(super) fn write_tunable(&mut self, name: &str, value: i64) -> Result<(), Message> {
         // Before the boot a tree has no files. Machines write each tunable again after it.
         if !self.object.is_booted() {
             return Ok(());
@@ -70,16 +71,16 @@ impl KernelEngine {
         }
     }
 
-    fn tunable_error(&self, name: &str, value: i64, errno: i32) -> String {
+    fn tunable_error(&self, name: &str, value: i64, errno: i32) -> Message {
         let tunables = self.tunables_of_tree();
         let Some(tunable) = tunables.iter().find(|tunable| tunable.name == name) else {
             return unknown_switch("tunable", name, tunables.iter().map(|tunable| tunable.name.as_str()));
         };
         let (min, max) = (tunable.min, tunable.max);
         if (min..=max).contains(&value) {
-            return format!("tunable {name}: the kernel rejects {value} (error {})", -errno);
+            return Message::new(format!("tunable {name}: the kernel rejects {value} (error {})", -errno));
         }
-        format!("tunable {name}: {value} is not in {min}..{max}")
+        Message::new(format!("tunable {name}: {value} is not in {min}..{max}"))
     }
 
     pub(super) fn change_slice(&mut self, ctx: &mut Ctx<'_>, task: TaskId, slice: Nanos) -> Result<(), i32> {

@@ -10,6 +10,7 @@ pub use types::{
 };
 
 use crate::error::KernelError;
+use fairlab_workload::message::Message;
 use raw::Functions;
 use std::ffi::{CStr, CString, c_int, c_ulong};
 use std::mem::ManuallyDrop;
@@ -68,7 +69,9 @@ impl Object {
     /// loaded one before.
     pub fn load(path: &Path) -> Result<Self, KernelError> {
         let failed = |what: String| {
-            KernelError::Load(format!("{}: {what}\nhelp: fairlab kernel add builds it again", path.display()))
+            KernelError::Load(
+                Message::new(format!("{}: {what}", path.display())).with_help("fairlab kernel add builds it again"),
+            )
         };
         if IS_LOADED.swap(true, Ordering::SeqCst) {
             return Err(failed("this process has already loaded an engine".to_owned()));

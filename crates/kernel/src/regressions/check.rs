@@ -3,6 +3,7 @@
 //! bound the bug is detected.
 
 use crate::worker::WorkerReport;
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -116,32 +117,32 @@ struct CheckDefinition {
 }
 
 /// Parses a time such as `5ms`. Returns nanoseconds.
-fn parse_time(text: &str) -> Result<u64, String> {
+fn parse_time(text: &str) -> Result<u64, Message> {
     let units = [("ns", 1), ("us", 1_000), ("ms", 1_000_000), ("s", START_NS)];
     let found = units.iter().find_map(|(unit, ns)| {
         let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
         Some(number * ns)
     });
-    found.ok_or_else(|| format!("{text}: not a time, such as 5ms"))
+    found.ok_or_else(|| Message::new(format!("{text}: not a time, such as 5ms")))
 }
 
 /// Parses a number, or a time in nanoseconds.
-fn parse_amount(value: &Value) -> Result<u64, String> {
+fn parse_amount(value: &Value) -> Result<u64, Message> {
     match (value.as_u64(), value.as_str()) {
         (Some(number), _) => Ok(number),
         (_, Some(text)) => parse_time(text),
-        _ => Err(format!("{value}: not a number or a time")),
+        _ => Err(Message::new(format!("{value}: not a number or a time"))),
     }
 }
 
 impl TryFrom<CheckDefinition> for Check {
-    type Error = String;
+    type Error = Message;
 
-    fn try_from(definition: CheckDefinition) -> Result<Self, String> {
+    fn try_from(definition: CheckDefinition) -> Result<Self, Message> {
         let bound = match (&definition.above, &definition.below) {
             (Some(above), None) => Bound::Above(parse_amount(above)?),
             (None, Some(below)) => Bound::Below(parse_amount(below)?),
-            _ => return Err("a check has either `above` or `below`".to_owned()),
+            _ => return Err(Message::new("a check has either `above` or `below`")),
         };
         let mut figures = Vec::new();
         if let Some(which) = definition.events {
@@ -160,13 +161,15 @@ impl TryFrom<CheckDefinition> for Check {
             let whose = match (definition.cpu, definition.task) {
                 (Some(cpu), None) => MetricOwner::Cpu(cpu),
                 (None, Some(task)) => MetricOwner::Task(task),
-                _ => return Err("a figure is of a `cpu` or a `task`".to_owned()),
+                _ => return Err(Message::new("a figure is of a `cpu` or a `task`")),
             };
             figures.push(CheckMetric::State { at_ns: parse_time(&at)?, whose, name });
         }
         match (figures.pop(), figures.pop()) {
             (Some(figure), None) => Ok(Self { figure, bound }),
-            _ => Err("a check has one of `events`, `runtime`, `least_runtime`, `latency`, `log`, `crash`, `work`, or `at` and `figure`".to_owned()),
+            _ => Err(Message::new(
+                "a check has one of `events`, `runtime`, `least_runtime`, `latency`, `log`, `crash`, `work`, or `at` and `figure`",
+            )),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::c::CSource;
 use crate::error::{KernelError, io_error_at};
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::path::Path;
@@ -84,13 +85,13 @@ struct EditDefinition {
 }
 
 impl TryFrom<EditDefinition> for Edit {
-    type Error = String;
+    type Error = Message;
 
-    fn try_from(definition: EditDefinition) -> Result<Self, String> {
+    fn try_from(definition: EditDefinition) -> Result<Self, Message> {
         let place = match (definition.function, definition.structure) {
             (Some(name), None) => EditPlace::Function(name),
             (None, Some(name)) => EditPlace::Structure(name),
-            _ => return Err("an edit has either `function` or `struct`".to_owned()),
+            _ => return Err(Message::new("an edit has either `function` or `struct`")),
         };
         let action = match (
             definition.replace,
@@ -108,10 +109,9 @@ impl TryFrom<EditDefinition> for Edit {
             (None, None, None, None, Some(text), Some(tokens), None) => EditAction::Before { tokens, text },
             (None, None, None, None, Some(text), None, Some(tokens)) => EditAction::After { tokens, text },
             _ => {
-                return Err(
-                    "an edit has `replace` and `with`, `drop`, `term`, or `insert`, perhaps with `before` or `after`"
-                        .to_owned(),
-                );
+                return Err(Message::new(
+                    "an edit has `replace` and `with`, `drop`, `term`, or `insert`, perhaps with `before` or `after`",
+                ));
             }
         };
         Ok(Self { file: definition.file, place, action, nth: definition.nth })
@@ -149,7 +149,7 @@ impl EditScript {
             let text = fs::read_to_string(&path).map_err(io_error_at(&path))?;
             let text = edit.apply(&text).map_err(|misfit| {
                 let help = "another version of the kernel needs other edits, or never had the fix";
-                KernelError::Input(format!("{}: {file}: {misfit}\nhelp: {help}", self.bug))
+                KernelError::Input(Message::new(format!("{}: {file}: {misfit}", self.bug)).with_help(help))
             })?;
             fs::write(&path, text).map_err(io_error_at(&path))?;
         }
@@ -270,10 +270,10 @@ mod tests {
     const MADE_UP: &str = "struct jug {\n\tint water;\n};\n\nint pour(struct jug *jug)\n{\n\tif (jug->water > 3 && !is_shut(jug))\n\
         \t\tspill(jug);\n\n\tspill(jug);\n\treturn jug->water;\n}\n";
 
-    fn edited(text: &str) -> Result<String, String> {
+    fn edited(text: &str) -> Result<String, Message> {
         let edit: Edit =
-            toml::from_str(&format!("file = \"jug.c\"\n{text}")).map_err(|error| error.message().to_owned())?;
-        edit.apply(MADE_UP).map_err(|error| error.to_string())
+            toml::from_str(&format!("file = \"jug.c\"\n{text}")).map_err(|error| Message::new(error.message()))?;
+        edit.apply(MADE_UP).map_err(|error| Message::new(error.to_string()))
     }
 
     fn changes(text: &str, from: &str, to: &str) {
@@ -302,7 +302,7 @@ mod tests {
         changes("function = \"pour\"\nterm = \"is_shut\"", " && !is_shut(jug)", " ");
         changes("function = \"pour\"\nterm = \"water > 3\"", "jug->water > 3 && ", " ");
         let error = edited("function = \"pour\"\nterm = \"spill\"\nnth = 2").expect_err("it is no term");
-        assert!(error.contains("not in a chain"), "{error}");
+        assert!(error.to_string().contains("not in a chain"), "{error}");
     }
 
     #[test]
@@ -320,12 +320,15 @@ mod tests {
     #[test]
     fn an_edit_that_does_not_fit_names_its_place_and_the_number_of_occurrences() {
         let refused = |text: &str| edited(text).expect_err("it does not fit");
-        assert_eq!(refused("function = \"fill\"\ndrop = \"spill\""), "there is no function fill");
-        assert_eq!(refused("struct = \"cup\"\ninsert = \"int x;\""), "there is no struct cup");
-        assert_eq!(refused("function = \"pour\"\ndrop = \"spill\""), "function pour: `spill` occurs 2 times, not once");
+        assert_eq!(refused("function = \"fill\"\ndrop = \"spill\""), Message::new("there is no function fill"));
+        assert_eq!(refused("struct = \"cup\"\ninsert = \"int x;\""), Message::new("there is no struct cup"));
+        assert_eq!(
+            refused("function = \"pour\"\ndrop = \"spill\""),
+            Message::new("function pour: `spill` occurs 2 times, not once")
+        );
         assert_eq!(
             refused("function = \"pour\"\ndrop = \"spill\"\nnth = 3"),
-            "function pour: `spill` occurs 2 times, not 3 or more"
+            Message::new("function pour: `spill` occurs 2 times, not 3 or more")
         );
     }
 

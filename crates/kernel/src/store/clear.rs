@@ -10,6 +10,7 @@
 use super::{Store, StoreEntry, own_hash};
 use crate::error::{KernelError, io_error_at};
 use crate::tree::TreeSource;
+use fairlab_workload::message::Message;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs;
@@ -137,7 +138,8 @@ impl Store {
         let alone = fs::File::create(&path).map_err(io_error_at(&path))?;
         if !is_dry && alone.try_lock().is_err() {
             let help = "wait until it has ended; --dry-run lists what would be removed";
-            let message = format!("{}: another command builds or runs engines here\nhelp: {help}", self.root.display());
+            let message = Message::new(format!("{}: another command builds or runs engines here", self.root.display()))
+                .with_help(help);
             return Err(KernelError::Input(message));
         }
         let gone = self.unneeded()?;

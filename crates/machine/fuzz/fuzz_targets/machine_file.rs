@@ -11,6 +11,6 @@ fuzz_target!(|text: &str| {
             assert!(!describe(&machine).is_empty());
             assert_eq!(parse("again.toml", &machine.to_toml()), Ok(machine));
         }
-        Err(error) => assert!(error.line() >= 1 && !error.message().is_empty() && !error.help().is_empty()),
+        Err(error) => assert!(error.place.is_some() && !error.text.is_empty() && error.help.is_some()),
     }
 });

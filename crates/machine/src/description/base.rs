@@ -8,10 +8,11 @@
 //! 3. Inherited parts must fit the machine: an error in one names the base's line.
 //! 4. A base is the name of a preset, or a path relative to the file. A base may have a base.
 
-use super::error::{DescriptionFault, InheritedText, LoadError};
+use super::error::{DescriptionFault, InheritedText};
 use super::keys::RawMachine;
 use super::presets::{self, preset_text};
 use super::read;
+use fairlab_workload::message::Message;
 use std::path::Path;
 use toml::Spanned;
 
@@ -24,21 +25,20 @@ const CYCLE_HELP: &str =
     "let one of them list everything it needs, or use a machine that comes with fairlab as its base";
 
 /// Returns the text of a base, by its name in a file.
-pub(super) type BaseResolver<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+pub(super) type BaseResolver<'a> = &'a dyn Fn(&str) -> Result<String, Message>;
 
 /// Resolves the bases of a text without a location: presets only.
-pub(super) fn resolve_preset(name: &str) -> Result<String, String> {
-    preset_text(name).map(str::to_owned).ok_or_else(|| presets::unknown_error(name).to_string())
+pub(super) fn resolve_preset(name: &str) -> Result<String, Message> {
+    preset_text(name).map(str::to_owned).ok_or_else(|| presets::unknown_error(name))
 }
 
 /// Returns the resolver for the bases of a file: presets, and files relative to it.
-pub(super) fn resolver_beside(file: &str) -> impl Fn(&str) -> Result<String, String> {
+pub(super) fn resolver_beside(file: &str) -> impl Fn(&str) -> Result<String, Message> {
     let folder = Path::new(file).parent().map(Path::to_owned).unwrap_or_default();
     move |name| {
         if presets::is_path(name) {
             let path = folder.join(name);
-            presets::read_text(&path)
-                .map_err(|cause| LoadError::Read { path: path.display().to_string(), cause }.to_string())
+            presets::read_text(&path).map_err(|cause| presets::unreadable_error(&path.display().to_string(), &cause))
         } else {
             resolve_preset(name)
         }
@@ -64,19 +64,16 @@ pub(super) fn with_bases(
         let help = "merge the bases into fewer files";
         return Err(DescriptionFault::new(at, format!("more than {MAX_BASES} bases"), help));
     }
-    let wrong = |message: String| {
-        let mut lines = message.lines();
-        let what = format!("the base cannot be read: {}", lines.next().unwrap_or_default());
-        let near = lines
-            .next()
-            .and_then(|line| line.trim().strip_prefix("help: "))
-            .filter(|help| help.contains("did you mean"));
-        DescriptionFault::from_value(name, what, near.unwrap_or(BASE_HELP))
+    let wrong = |message: Message| {
+        let near = message.help.clone().filter(|help| help.contains("did you mean"));
+        let what = format!("the base cannot be read: {}", Message { help: None, ..message });
+        DescriptionFault::from_value(name, what, near.unwrap_or_else(|| BASE_HELP.to_owned()))
     };
     let text = resolve(name.get_ref()).map_err(wrong)?;
     // Positions in the base follow those of the file, so that an error's position identifies its text.
     let placed = format!("{}\n{text}", " ".repeat(end));
-    let base = read::parse_raw(&placed).map_err(|fault| wrong(format!("`{}`: {}", name.get_ref(), fault.message())))?;
+    let base = read::parse_raw(&placed)
+        .map_err(|fault| wrong(Message::new(format!("`{}`: {}", name.get_ref(), fault.message()))))?;
     inherited.push(InheritedText { name: name.get_ref().clone(), named_at: name.span(), start: end + 1, text: placed });
     let end = inherited[inherited.len() - 1].text.len();
     let base = with_bases(base, end, inherited, resolve)?;

@@ -2,6 +2,7 @@
 //! Lists of CPUs in Linux's format: `0-3,8,10-11`.
 
 use fairlab_sched::ids::CpuId;
+use fairlab_workload::message::Message;
 use std::fmt;
 
 /// CPUs of a machine: at least one, in ascending order.
@@ -26,7 +27,7 @@ impl CpuList {
     /// # Errors
     /// A message without position: no list, a CPU that the machine does not have, a range that runs
     /// backwards, or a CPU that is named twice.
-    pub(super) fn parse(text: &str, count: u32) -> Result<Self, String> {
+    pub(super) fn parse(text: &str, count: u32) -> Result<Self, Message> {
         if text.trim() == "all" {
             return Ok(Self::all(count));
         }
@@ -34,14 +35,14 @@ impl CpuList {
         for part in text.split(',') {
             let (first, last) = range(part.trim())?;
             if last < first {
-                return Err(format!("the range {first}-{last} runs backwards"));
+                return Err(Message::new(format!("the range {first}-{last} runs backwards")));
             }
             if last >= count {
-                return Err(format!("cpu {last} does not exist: the machine has CPUs 0-{}", count - 1));
+                return Err(Message::new(format!("cpu {last} does not exist: the machine has CPUs 0-{}", count - 1)));
             }
             for cpu in first..=last {
                 if std::mem::replace(&mut is_member[cpu as usize], true) {
-                    return Err(format!("cpu {cpu} is named twice"));
+                    return Err(Message::new(format!("cpu {cpu} is named twice")));
                 }
             }
         }
@@ -70,11 +71,11 @@ impl CpuList {
 }
 
 /// Parses `3` or `0-3`.
-fn range(part: &str) -> Result<(u32, u32), String> {
+fn range(part: &str) -> Result<(u32, u32), Message> {
     let number = |text: &str| {
         let text = text.trim();
         text.parse::<u32>()
-            .map_err(|_| format!("`{}` is not a list of CPUs", if text.is_empty() { part } else { text }))
+            .map_err(|_| Message::new(format!("`{}` is not a list of CPUs", if text.is_empty() { part } else { text })))
     };
     match part.split_once('-') {
         Some((first, last)) => Ok((number(first)?, number(last)?)),

@@ -72,7 +72,7 @@ impl CpuClaims {
 /// Parses the CPU list of a table, and adds the position to an error.
 pub(super) fn parse_cpu_list(text: &Spanned<String>, count: u32) -> Result<CpuList, DescriptionFault> {
     let help = "write CPUs as in \"0-3,8\", or \"all\"";
-    CpuList::parse(text.get_ref(), count).map_err(|message| DescriptionFault::from_value(text, message, help))
+    CpuList::parse(text.get_ref(), count).map_err(|message| DescriptionFault::from_value(text, message.text, help))
 }
 
 pub(super) fn from_raw(raw: &[Spanned<RawCpuType>], shape: &Shape) -> Result<Vec<CpuType>, DescriptionFault> {

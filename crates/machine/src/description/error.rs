@@ -1,89 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Errors in machine files, with their positions.
 
-use std::fmt;
-use std::io;
+use fairlab_workload::message::{Message, Place};
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// An error in a machine file: position, message and hint.
-///
-/// Displays as `machines/x.toml:12: frequency_domain 2: khz: ...` with a second line `  help: ...`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DescriptionError {
-    file: String,
-    line: usize,
-    place: String,
-    message: String,
-    help: String,
-}
-
-impl DescriptionError {
-    /// Name of the file, as it was given.
-    pub fn file(&self) -> &str {
-        &self.file
-    }
-
-    /// Line of the error, counted from 1.
-    pub const fn line(&self) -> usize {
-        self.line
-    }
-
-    /// Key of the error, from the outermost table to the innermost, with tables of an array counted from 1.
-    /// Empty if the file is not TOML.
-    pub fn place(&self) -> &str {
-        &self.place
-    }
-
-    /// Description of the error.
-    pub fn message(&self) -> &str {
-        &self.message
-    }
-
-    /// Hint how to fix the error.
-    pub fn help(&self) -> &str {
-        &self.help
-    }
-}
-
-impl fmt::Display for DescriptionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: ", self.file, self.line)?;
-        if !self.place.is_empty() {
-            write!(f, "{}: ", self.place)?;
-        }
-        write!(f, "{}\n  help: {}", self.message, self.help)
-    }
-}
-
-impl std::error::Error for DescriptionError {}
-
-/// Reason why a machine could not be loaded.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// The name is neither a preset nor the path of a file.
-    #[error("there is no machine `{name}`\n  help: {help}")]
-    Unknown {
-        /// Name that was requested.
-        name: String,
-        /// Similar names, or all names.
-        help: String,
-    },
-    /// The file cannot be read.
-    #[error("{path}: cannot be read: {cause}\n  help: give the path of a machine file, or a preset's name")]
-    Read {
-        /// Path as it was given.
-        path: String,
-        /// Error of the operating system.
-        cause: io::Error,
-    },
-    /// The content of the file is invalid.
-    #[error(transparent)]
-    Invalid(#[from] DescriptionError),
-}
-
-/// An error at a position of the text that is being read; [`Source`] converts it to a [`DescriptionError`].
+/// An error at a position of the text that is being read; [`Source`] converts it to a [`Message`].
 #[derive(Clone, Debug)]
 pub(super) struct DescriptionFault {
     at: Range<usize>,
@@ -139,23 +62,30 @@ pub(super) struct InheritedText {
 
 impl Source<'_> {
     /// Returns the error for a fault in the text or in an inherited text.
-    pub(super) fn error(&self, fault: DescriptionFault, inherited: &[InheritedText]) -> DescriptionError {
+    ///
+    /// The text names the key, from the outermost table to the innermost, with tables of an array counted from 1:
+    /// `frequency_domain 2: khz: ...`.
+    pub(super) fn error(&self, fault: DescriptionFault, inherited: &[InheritedText]) -> Message {
         let base = inherited.iter().rev().find(|base| base.start <= fault.at.start);
         let (text, skipped) = base.map_or((self.text, 0), |base| (base.text.as_str(), 1));
         let start = fault.at.start.min(text.len());
         let line = 1 - skipped + text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count();
         let table = DeTable::parse(text).ok();
-        let place = table.map_or_else(String::new, |table| key_path(table.get_ref(), &fault.at));
-        let (file, message) = match base {
+        let key_path = table.map(|table| key_path(table.get_ref(), &fault.at));
+        let (file, text, help) = match base {
             Some(base) => {
-                let key = place.split([':', ' ']).next().unwrap_or_default();
+                let key = key_path.as_deref().and_then(|path| path.split([':', ' ']).next()).unwrap_or_default();
                 let help = format!("the inherited `{key}` does not fit the machine; add `{key}` to the file");
-                let message = format!("{} (inherited by {})", fault.message, self.file);
-                return DescriptionError { file: format!("base {}", base.name), line, place, message, help };
+                (format!("base {}", base.name), format!("{} (inherited by {})", fault.message, self.file), help)
             }
-            None => (self.file.to_owned(), fault.message),
+            None => (self.file.to_owned(), fault.message, fault.help),
         };
-        DescriptionError { file, line, place, message, help: fault.help }
+        let place = Place { file, line: u32::try_from(line).ok(), ..Place::default() };
+        let message = Message { place: Some(place), ..Message::new(text).with_help(help) };
+        match key_path {
+            Some(path) => message.about(path),
+            None => message,
+        }
     }
 }
 

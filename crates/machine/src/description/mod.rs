@@ -43,7 +43,6 @@ pub use cpu_types::CpuType;
 pub use cpus::MAX_CPUS;
 pub use describe::describe;
 pub use distance::{ByDistance, Distance};
-pub use error::{DescriptionError, LoadError};
 pub use frequency::{FrequencyDomainDescription, FrequencyGovernor};
 pub use hz::Hz;
 pub use idle::{IdleGovernorKind, IdleStateDescription};

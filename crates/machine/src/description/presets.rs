@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Presets, the machines that come with the program, and the lookup of a machine by name or path.
 
-use super::error::{DescriptionError, LoadError};
 use super::machine::MachineDescription;
 use super::{base, read, suggest};
 use crate::files;
+use fairlab_workload::message::Message;
 use std::io;
 use std::path::Path;
 
@@ -63,7 +63,7 @@ fn find_preset(name: &str) -> Option<(&'static str, &'static str)> {
 ///
 /// # Errors
 /// The first error, with its line and a hint.
-pub fn parse(file: &str, text: &str) -> Result<MachineDescription, DescriptionError> {
+pub fn parse(file: &str, text: &str) -> Result<MachineDescription, Message> {
     read::read(file, text, &base::resolve_preset).map(|(machine, _)| machine)
 }
 
@@ -71,7 +71,7 @@ pub fn parse(file: &str, text: &str) -> Result<MachineDescription, DescriptionEr
 ///
 /// # Errors
 /// An unknown preset, an unreadable file, or an invalid file.
-pub fn load(name_or_path: &str) -> Result<MachineDescription, LoadError> {
+pub fn load(name_or_path: &str) -> Result<MachineDescription, Message> {
     load_text(name_or_path).map(|machine| machine.description)
 }
 
@@ -88,13 +88,12 @@ pub struct MachineText {
 ///
 /// # Errors
 /// As for [`load`].
-pub fn load_text(name_or_path: &str) -> Result<MachineText, LoadError> {
+pub fn load_text(name_or_path: &str) -> Result<MachineText, Message> {
     if !is_path(name_or_path) {
         let (name, text) = find_preset(name_or_path).ok_or_else(|| unknown_error(name_or_path))?;
         return Ok(MachineText { description: read_preset(name, text), text: text.to_owned() });
     }
-    let text =
-        read_text(Path::new(name_or_path)).map_err(|cause| LoadError::Read { path: name_or_path.to_owned(), cause })?;
+    let text = read_text(Path::new(name_or_path)).map_err(|cause| unreadable_error(name_or_path, &cause))?;
     let (description, inherits) = read::read(name_or_path, &text, &base::resolver_beside(name_or_path))?;
     let text = if inherits { description.to_toml() } else { text };
     Ok(MachineText { description, text })
@@ -111,15 +110,22 @@ pub(super) fn read_text(path: &Path) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|error| io::Error::other(error.utf8_error()))
 }
 
-pub(super) fn unknown_error(name: &str) -> LoadError {
+/// Returns the error about a file that cannot be read.
+pub(super) fn unreadable_error(path: &str, cause: &io::Error) -> Message {
+    let message = Message::in_file(path, format!("cannot be read: {cause}"));
+    message.with_help("give the path of a machine file, or a preset's name")
+}
+
+/// Returns the error about a name that is neither a preset nor a path. Its remedy has similar names, or all names.
+pub(super) fn unknown_error(name: &str) -> Message {
     let names = PRESETS.iter().map(|(name, _)| *name);
     let is_file = Path::new(name).is_file();
     let path = if is_file { format!("; for the file of that name write `./{name}`") } else { String::new() };
     let help = format!("{}{path}; a path must end in `.toml` or contain a `/`", suggest::did_you_mean(name, names));
-    LoadError::Unknown { name: name.to_owned(), help }
+    Message::new(format!("there is no machine `{name}`")).with_help(help)
 }
 
 fn read_preset(name: &str, text: &str) -> MachineDescription {
-    let read: Result<_, DescriptionError> = parse(&format!("machines/{name}.toml"), text);
+    let read = parse(&format!("machines/{name}.toml"), text);
     read.unwrap_or_else(|error| panic!("a preset is valid, which a test checks: {error}"))
 }

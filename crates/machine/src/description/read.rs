@@ -2,13 +2,14 @@
 //! Reader of machine files: TOML, then keys and types, then the values.
 
 use super::base::BaseResolver;
-use super::error::{DescriptionError, DescriptionFault, Source};
+use super::error::{DescriptionFault, Source};
 use super::keys::{PlainKeys, RawMachine};
 use super::machine::{DEFAULT_KERNEL_PROFILE, Identity, KERNEL_PROFILES, MachineDescription};
 use super::raw::OptionalKey;
 use super::suggest;
 use super::values::name;
 use super::{base, cpu_types, cpus, frequency, idle, interrupts, limits, processor, smt, turbo};
+use fairlab_workload::message::Message;
 use serde::Deserialize;
 use toml::de::{DeTable, Deserializer};
 
@@ -17,11 +18,7 @@ use toml::de::{DeTable, Deserializer};
 ///
 /// # Errors
 /// The first error, with its line.
-pub(super) fn read(
-    file: &str,
-    text: &str,
-    resolve: BaseResolver<'_>,
-) -> Result<(MachineDescription, bool), DescriptionError> {
+pub(super) fn read(file: &str, text: &str, resolve: BaseResolver<'_>) -> Result<(MachineDescription, bool), Message> {
     let mut inherited = Vec::new();
     let read = parse_raw(text)
         .and_then(|own| base::with_bases(own, text.len(), &mut inherited, resolve))

@@ -3,6 +3,7 @@
 
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use std::fmt;
 
 /// Reason why a run cannot continue.
@@ -40,27 +41,30 @@ pub enum RunError {
     },
 }
 
+impl From<&RunError> for Message {
+    fn from(error: &RunError) -> Self {
+        match error {
+            RunError::NoProgress { cpu, at, task: Some(task) } => {
+                let what = format!("the program of task {task} neither runs nor blocks");
+                Self::new(format!("no progress after {at} on CPU {}: {what}", cpu.0))
+                    .with_help("give it a run or sleep step")
+            }
+            RunError::NoProgress { cpu, at, task: None } => {
+                Self::new(format!("no progress after {at} on CPU {}: events at that instant do not end", cpu.0))
+                    .with_help("give tasks that wake each other a run step, and periodic events a longer period")
+            }
+            RunError::ForkLimit { task, limit } => {
+                Self::new(format!("task {task} is forked more than {limit} times, the limit of rt-app"))
+            }
+            RunError::Misuse { task, what } => Self::new(format!("task {task} {what}")),
+            RunError::Policy { asked, at, what } => Self::new(format!("the policy, asked after {at} {asked}, {what}")),
+        }
+    }
+}
+
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoProgress { cpu, at, task: Some(task) } => write!(
-                f,
-                "no progress after {at} on CPU {}: the program of task {task} neither runs nor blocks\n\
-                 help: give it a run or sleep step",
-                cpu.0
-            ),
-            Self::NoProgress { cpu, at, task: None } => write!(
-                f,
-                "no progress after {at} on CPU {}: events at that instant do not end\n\
-                 help: give tasks that wake each other a run step, and periodic events a longer period",
-                cpu.0
-            ),
-            Self::ForkLimit { task, limit } => {
-                write!(f, "task {task} is forked more than {limit} times, the limit of rt-app")
-            }
-            Self::Misuse { task, what } => write!(f, "task {task} {what}"),
-            Self::Policy { asked, at, what } => write!(f, "the policy, asked after {at} {asked}, {what}"),
-        }
+        Message::from(self).fmt(f)
     }
 }
 

@@ -7,6 +7,7 @@ use fairlab_sched::series::KernelSeries;
 use fairlab_sched::state::cpufreq::domain::FrequencyDomainError;
 use fairlab_sched::topology::BuildError;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use fairlab_workload::scenario::Scenario;
 use fairlab_workload::workload::Workload;
 use std::fmt;
@@ -80,11 +81,11 @@ pub enum SetupError {
     /// A frequency domain is invalid.
     Frequency(FrequencyDomainError),
     /// A feature or tunable does not exist, or the value of a tunable is out of range.
-    Switch(String),
+    Switch(Message),
     /// The quota of a group is invalid.
-    Quota(String),
+    Quota(Message),
     /// The engine does not support the run, or could not be started.
-    Unsupported(String),
+    Unsupported(Message),
 }
 
 impl fmt::Display for SetupError {
@@ -92,7 +93,7 @@ impl fmt::Display for SetupError {
         match self {
             Self::Topology(error) => write!(f, "{error}"),
             Self::Frequency(error) => write!(f, "{error}"),
-            Self::Switch(message) | Self::Quota(message) | Self::Unsupported(message) => f.write_str(message),
+            Self::Switch(message) | Self::Quota(message) | Self::Unsupported(message) => write!(f, "{message}"),
         }
     }
 }

@@ -30,6 +30,7 @@ use fairlab_sched::resumable::YieldMode;
 use fairlab_sched::sched::{Sched, SchedConfig};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::OpCounts;
+use fairlab_workload::message::Message;
 use fairlab_workload::workload::{Affinity, Change, Workload};
 
 /// Number of CPUs that a search scans in one phase. A scan takes as long as the transfer of a cache line from
@@ -121,7 +122,8 @@ impl<E: Engine> Machine<E> {
         let first_ksoftirqd = if has_threads { add_ksoftirqds(&mut workload, &hardware) } else { workload.tasks.len() };
         hardware.interrupts.extend(workload.irqs.iter().map(InterruptLoad::from));
         for group in &workload.groups {
-            bandwidth_of(group).map_err(|error| SetupError::Quota(format!("group {}: {error}", group.name)))?;
+            bandwidth_of(group)
+                .map_err(|error| SetupError::Quota(Message::new(format!("group {}: {error}", group.name))))?;
         }
         for (name, value) in tunables.iter().filter(|(name, _)| NEEDED_BY_BOOT.contains(&name.as_str())) {
             sched.set_tunable(name, *value).map_err(SetupError::Switch)?;

@@ -289,8 +289,9 @@ proptest! {
                 prop_assert_eq!(parse("again.toml", &machine.to_toml()), Ok(machine));
             }
             Err(error) => {
-                prop_assert!(error.line() >= 1 && error.line() <= text.lines().count() + 1);
-                prop_assert!(!error.message().is_empty() && !error.help().is_empty());
+                let line = error.place.as_ref().and_then(|place| place.line).expect("an error of a file has a line") as usize;
+                prop_assert!(line >= 1 && line <= text.lines().count() + 1);
+                prop_assert!(!error.text.is_empty() && error.help.is_some_and(|help| !help.is_empty()));
             }
         }
     }

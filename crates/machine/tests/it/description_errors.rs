@@ -2,7 +2,8 @@
 //! Malformed machine files: the head of each file in `tests/data/bad-machines` names the expected place and
 //! message.
 
-use fairlab_machine::description::{DescriptionError, LoadError, load, parse};
+use fairlab_machine::description::{load, parse};
+use fairlab_workload::message::Message;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -21,12 +22,12 @@ fn expected<'a>(text: &'a str, key: &str) -> &'a str {
     line.unwrap_or_else(|| panic!("the head has no `{key}`"))
 }
 
-fn mismatch(error: &DescriptionError, text: &str) -> Option<String> {
-    let place = expected(text, "place").trim_matches('-');
-    let is_right = error.line().to_string() == expected(text, "line")
-        && error.place() == place
-        && error.message().contains(expected(text, "message"))
-        && error.help().contains(expected(text, "help"));
+fn mismatch(error: &Message, text: &str) -> Option<String> {
+    let line = error.place.as_ref().and_then(|place| place.line);
+    let is_right = line.map(|line| line.to_string()).as_deref() == Some(expected(text, "line"))
+        && error.text.starts_with(expected(text, "place").trim_matches('-'))
+        && error.text.contains(expected(text, "message"))
+        && error.help.as_ref().is_some_and(|help| help.contains(expected(text, "help")));
     (!is_right).then(|| error.to_string())
 }
 
@@ -47,12 +48,12 @@ fn each_malformed_file_is_refused_with_line_place_message_and_help() {
 }
 
 #[test]
-fn an_error_names_file_line_place_and_the_way_out() {
+fn an_error_names_file_line_place_and_remedy() {
     let text = "name = \"x\"\n[cpus]\ncount = 8\n[[frequency_domain]]\ncpus = \"all\"\nkhz = [2000, 1000]\n";
     let error = parse("machines/x.toml", text).expect_err("the frequencies descend");
     assert_eq!(
         error.to_string(),
-        "machines/x.toml:6: frequency_domain 1: khz 2: 1000 kHz does not lie above the one before\n  \
+        "machines/x.toml:6: frequency_domain 1: khz 2: 1000 kHz does not lie above the one before\n\
          help: list frequencies from the lowest to the highest, each once"
     );
 }
@@ -60,7 +61,6 @@ fn an_error_names_file_line_place_and_the_way_out() {
 #[test]
 fn an_unknown_machine_is_answered_with_names_like_it() {
     let error = load("hikey90").expect_err("there is no such machine");
-    assert!(matches!(error, LoadError::Unknown { .. }));
     let text = error.to_string();
     assert!(text.contains("no machine `hikey90`") && text.contains("did you mean `hikey960`"), "{text}");
     let text = load("cray").expect_err("there is no such machine").to_string();
@@ -70,7 +70,6 @@ fn an_unknown_machine_is_answered_with_names_like_it() {
 #[test]
 fn a_missing_file_is_named() {
     let error = load("no/such/machine.toml").expect_err("there is no such file");
-    assert!(matches!(error, LoadError::Read { .. }));
     assert!(error.to_string().starts_with("no/such/machine.toml: cannot be read: "), "{error}");
 }
 
@@ -80,7 +79,7 @@ fn a_file_that_is_not_text_is_refused() {
     fs::write(&path, [0xff, 0xfe, 0x00]).expect("the temporary folder is writable");
     let error = load(path.to_str().expect("a plain path")).expect_err("not UTF-8");
     fs::remove_file(&path).expect("it was written above");
-    assert!(matches!(error, LoadError::Read { .. }), "{error}");
+    assert!(error.text.starts_with("cannot be read: "), "{error}");
 }
 
 #[test]

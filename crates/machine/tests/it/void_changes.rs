@@ -39,7 +39,7 @@ fn a_task_with_a_slice_of_0_is_not_dequeued_for_the_policy_that_it_has() {
 }
 
 fn digest_of_6_12(parts: &[&str]) -> String {
-    let named = &|name: &str| Err(format!("the test has no machine {name}"));
+    let named = &|name: &str| Err(fairlab_workload::message::Message::new(format!("the test has no machine {name}")));
     let kernel: KernelLookup<'_> = &|_| Ok(SwitchNames::BuiltIn(KernelSeries::V6_12));
     let context = ParseContext { given: None, named, vary: None, kernel };
     let scenario = scenario::parse_with_context("void", &parts.concat(), context).expect("the scenario is well formed");

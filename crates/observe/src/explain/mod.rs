@@ -21,6 +21,7 @@ use claims::Statement;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 use serde::Serialize;
 use std::fmt;
@@ -69,23 +70,27 @@ pub enum ExplainError {
     UnknownCpu { cpu: u32, nr_cpus: usize },
 }
 
-impl fmt::Display for ExplainError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownTask { given, nearest: Some(near), .. } => {
-                write!(f, "no task `{given}` exists at that time\nhelp: did you mean {near}?")
+impl From<&ExplainError> for Message {
+    fn from(error: &ExplainError) -> Self {
+        match error {
+            ExplainError::UnknownTask { given, nearest, some } => {
+                let help = match nearest {
+                    Some(near) => format!("did you mean {near}?"),
+                    None => format!("tasks are given by name or pid: {}", some.join(", ")),
+                };
+                Self::new(format!("no task `{given}` exists at that time")).with_help(help)
             }
-            Self::UnknownTask { given, some, .. } => {
-                write!(
-                    f,
-                    "no task `{given}` exists at that time\nhelp: tasks are given by name or pid: {}",
-                    some.join(", ")
-                )
-            }
-            Self::UnknownCpu { cpu, nr_cpus } => {
-                write!(f, "there is no CPU {cpu}\nhelp: the machine has the CPUs 0 to {}", nr_cpus - 1)
+            ExplainError::UnknownCpu { cpu, nr_cpus } => {
+                let help = format!("the machine has the CPUs 0 to {}", nr_cpus - 1);
+                Self::new(format!("there is no CPU {cpu}")).with_help(help)
             }
         }
+    }
+}
+
+impl fmt::Display for ExplainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Message::from(self).fmt(f)
     }
 }
 

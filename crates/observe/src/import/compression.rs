@@ -6,6 +6,7 @@
 
 use super::bytes::{ByteReader, CUT};
 use super::error::{ImportError, ReadResult};
+use fairlab_workload::message::Message;
 use std::io::Read as _;
 
 /// Largest decompressed block in bytes. Blocks of trace-cmd have about ten pages.
@@ -225,13 +226,13 @@ fn unpack_zstd(stream: &mut &[u8], most: u64, may_be_open: bool, bytes: &mut Vec
 
 /// Decompresses the records of a perf.data. `perf record` flushes its stream for each record and does not end it.
 /// Fails with the reason.
-pub(super) fn perf_records(stream: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn perf_records(stream: &[u8]) -> Result<Vec<u8>, Message> {
     let most = super::MAX_TRACE_BYTES;
     let mut bytes = Vec::new();
     match unpack_zstd(&mut &*stream, most + 1, true, &mut bytes) {
-        Err(StreamError::Cut) => Err("the stream ends too early".to_owned()),
-        Err(StreamError::Damaged(why)) => Err(why),
-        Ok(_) if bytes.len() as u64 > most => Err(format!("they are longer than {} MiB", most >> 20)),
+        Err(StreamError::Cut) => Err(Message::new("the stream ends too early")),
+        Err(StreamError::Damaged(why)) => Err(Message::new(why)),
+        Ok(_) if bytes.len() as u64 > most => Err(Message::new(format!("they are longer than {} MiB", most >> 20))),
         Ok(_) => Ok(bytes),
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Errors of trace readers: the position in the file, the problem, and a remedy.
 
+use fairlab_workload::message::Message;
 use std::fmt;
 
 /// Reason why a trace cannot be read.
@@ -15,10 +16,16 @@ pub struct ImportError {
     pub help: String,
 }
 
+impl From<&ImportError> for Message {
+    fn from(error: &ImportError) -> Self {
+        let message = Self::in_file(error.file.clone(), error.message.clone()).with_help(error.help.clone());
+        if error.place.is_empty() { message } else { message.about(&error.place) }
+    }
+}
+
 impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let separator = if self.place.is_empty() { "" } else { ": " };
-        write!(f, "{}{separator}{}: {}\nhelp: {}", self.file, self.place, self.message, self.help)
+        Message::from(self).fmt(f)
     }
 }
 

@@ -12,6 +12,7 @@ use super::fields::EventHead;
 use super::file_order::TimeStamp;
 use super::format::TracepointFormats;
 use super::{compression, ring, trace_dat};
+use fairlab_workload::message::Message;
 use std::collections::HashMap;
 
 pub(super) const MAGIC: &[u8] = b"PERFILE2";
@@ -112,7 +113,7 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     let reader = RecordReader { formats: &formats, attributes: &attributes };
     let compressed = reader.read(&mut recording, records, None)?;
     if let Some(first) = compressed.at {
-        let damaged = |why: String| {
+        let damaged = |why: Message| {
             let help = "copy the file again; if perf can read it: perf inject -i FILE -o PLAIN";
             ImportError::at(first, format!("the compressed records are damaged: {why}"), help)
         };

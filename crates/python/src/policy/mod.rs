@@ -9,7 +9,7 @@
 
 mod requests;
 
-use fairlab_cli::embed::PolicyFactory;
+use fairlab_cli::embed::{Message, PolicyFactory};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::interface::policy;
 use fairlab_sched::interface::policy::{BalanceChoice, IdleChoice, PolicyHook, PolicyScope, WakeChoice};
@@ -54,7 +54,7 @@ pub(crate) fn policy_factories(policies: Option<Policies>, raised: &PolicyExcept
                 PythonPolicy::from_factory(&make, py, raised.clone())
                     .map(|policy| Box::new(policy) as Box<dyn PolicyHook>)
                     .map_err(|error| {
-                        let why = format!("could not be created: {error}");
+                        let why = Message::new(format!("could not be created: {error}"));
                         raised.record(error);
                         why
                     })

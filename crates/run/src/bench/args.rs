@@ -5,6 +5,7 @@ use crate::values::{parse_time, parse_two_cpus};
 use clap::{Args, Subcommand, ValueEnum};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::netperf::OWN_WORK;
+use fairlab_workload::message::Message;
 
 /// Benchmark on a command line.
 #[derive(Debug, Subcommand)]
@@ -302,7 +303,7 @@ pub(super) struct MakeArgs {
 }
 
 /// Parses a number of seconds, or a time with its unit.
-fn seconds_or_time(text: &str) -> Result<Nanos, String> {
+fn seconds_or_time(text: &str) -> Result<Nanos, Message> {
     parse_time(text).or_else(|why| parse_time(&format!("{text}s")).map_err(|_| why))
 }
 

@@ -21,6 +21,7 @@ use fairlab_observe::bench::schbench_rps::SchbenchRpsObserver;
 use fairlab_observe::bench::stress_sock::StressSockObserver;
 use fairlab_observe::bench::tbench::TbenchObserver;
 use fairlab_workload::bench::Benchmark;
+use fairlab_workload::message::Message;
 
 /// Command line of a benchmark, for a command that takes one.
 #[derive(Debug, Args)]
@@ -50,7 +51,7 @@ impl BenchLine {
     ///
     /// # Errors
     /// If options exclude each other; with a remedy.
-    pub fn benchmark(&self) -> Result<Benchmark, String> {
+    pub fn benchmark(&self) -> Result<Benchmark, Message> {
         self.command.value()
     }
 }
@@ -60,28 +61,26 @@ impl BenchLine {
 /// # Errors
 /// A description of the error in the line, with a remedy. Settings of fairlab are rejected: they belong to
 /// the command or the study that has the line.
-pub fn parse(line: &str, of: LineOf<'_>) -> Result<Benchmark, String> {
+pub fn parse(line: &str, of: LineOf<'_>) -> Result<Benchmark, Message> {
     let words = std::iter::once("bench").chain(line.split_whitespace());
     let parsed = BareLine::try_parse_from(words).map_err(|error| usage_error(line, of, &error))?;
-    parsed.line.benchmark().map_err(|error| format!("{line}: {error}"))
+    parsed.line.benchmark().map_err(|error| error.about(line))
 }
 
-fn usage_error(line: &str, of: LineOf<'_>, error: &clap::Error) -> String {
+fn usage_error(line: &str, of: LineOf<'_>, error: &clap::Error) -> Message {
     if let Some((option, in_study)) = option_of_fairlab(error) {
         return match of {
-            LineOf::Study => {
-                format!("{line}: --{option} is set by the study\nhelp: omit it, and set {in_study} in the study's data")
-            }
-            LineOf::Command(command) => {
-                format!("{line}: --{option} is not an option of the benchmark\nhelp: give it to `{command}`")
-            }
+            LineOf::Study => Message::new(format!("{line}: --{option} is set by the study"))
+                .with_help(format!("omit it, and set {in_study} in the study's data")),
+            LineOf::Command(command) => Message::new(format!("{line}: --{option} is not an option of the benchmark"))
+                .with_help(format!("give it to `{command}`")),
         };
     }
     let text = error.to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let what = lines.next().unwrap_or_default().trim_start_matches("error: ");
     let tip = lines.find_map(|line| line.strip_prefix("tip: ")).unwrap_or("see `fairlab bench --help`");
-    format!("{line}: {what}\nhelp: {tip}")
+    Message::new(format!("{line}: {what}")).with_help(tip)
 }
 
 fn option_of_fairlab(error: &clap::Error) -> Option<(String, &'static str)> {
@@ -120,7 +119,7 @@ mod tests {
     use super::*;
 
     fn complaint(line: &str, of: LineOf<'_>) -> String {
-        parse(line, of).expect_err("the line is wrong")
+        parse(line, of).expect_err("the line is wrong").to_string()
     }
 
     #[test]
@@ -147,8 +146,9 @@ mod tests {
         for setting in crate::settings::SETTINGS {
             let option = setting.option;
             let message = complaint(&format!("netperf --{option}=1"), LineOf::Command("fairlab compare"));
-            let expected = format!("--{option} is not an option of the benchmark\nhelp: give it to `fairlab compare`");
-            assert!(message.contains(&expected), "{message}");
+            let expected = Message::new(format!("--{option} is not an option of the benchmark"))
+                .with_help("give it to `fairlab compare`");
+            assert!(message.contains(&expected.to_string()), "{message}");
         }
     }
 

@@ -17,10 +17,11 @@ use fairlab_workload::bench::schbench_rps::SchbenchRps;
 use fairlab_workload::bench::stress_sock::StressSock;
 use fairlab_workload::bench::tbench::Tbench;
 use fairlab_workload::bench::{Benchmark, Starts};
+use fairlab_workload::message::Message;
 
 impl BenchCommand {
     /// Returns the benchmark with its options; the run gives it a seed and numbers of threads.
-    pub(super) fn value(&self) -> Result<Benchmark, String> {
+    pub(super) fn value(&self) -> Result<Benchmark, Message> {
         Ok(match self {
             Self::Schbench(args) => return schbench(args),
             Self::Hackbench(args) => Benchmark::Hackbench(hackbench(args)),
@@ -50,7 +51,7 @@ impl BenchCommand {
     }
 }
 
-fn schbench(args: &SchbenchArgs) -> Result<Benchmark, String> {
+fn schbench(args: &SchbenchArgs) -> Result<Benchmark, Message> {
     refuse_foreign_options(args)?;
     let micros = |given: Option<u64>, default: Nanos| given.map_or(default, Nanos::from_micros);
     let runtime = Nanos::from_secs(args.runtime);
@@ -87,7 +88,7 @@ fn schbench(args: &SchbenchArgs) -> Result<Benchmark, String> {
 }
 
 /// Rejects options that only other versions of schbench have.
-fn refuse_foreign_options(args: &SchbenchArgs) -> Result<(), String> {
+fn refuse_foreign_options(args: &SchbenchArgs) -> Result<(), Message> {
     use Release::{Y2016, Y2020, Y2021, Y2025};
     let options: [(&str, bool, &[Release]); 7] = [
         ("-c", args.cputime.is_some(), &[Y2016, Y2020, Y2021]),
@@ -105,11 +106,8 @@ fn refuse_foreign_options(args: &SchbenchArgs) -> Result<(), String> {
                 release.to_possible_value().expect("every release has a name").get_name().to_owned()
             };
             let with: Vec<String> = releases.iter().map(|&release| year(release)).collect();
-            return Err(format!(
-                "schbench of {} has no {option}\nhelp: omit it, or choose a version that has it: --release {}",
-                year(args.release),
-                with.join(" or ")
-            ));
+            return Err(Message::new(format!("schbench of {} has no {option}", year(args.release)))
+                .with_help(format!("omit it, or choose a version that has it: --release {}", with.join(" or "))));
         }
     }
     Ok(())
@@ -128,12 +126,15 @@ fn hackbench(args: &HackbenchArgs) -> Hackbench {
     }
 }
 
-fn micro(args: &MicroArgs) -> Result<Micro, String> {
+fn micro(args: &MicroArgs) -> Result<Micro, Message> {
     let modelled = || MicroTest::all().into_iter().filter(|test| test.is_modelled()).map(MicroTest::name);
-    let help = || format!("\nhelp: tests with a model: {}", modelled().collect::<Vec<_>>().join(", "));
-    let test = MicroTest::from_name(&args.test).ok_or_else(|| format!("there is no test {}{}", args.test, help()))?;
+    let wrong = |text: String| {
+        let modelled = modelled().collect::<Vec<_>>().join(", ");
+        Message::new(text).with_help(format!("tests with a model: {modelled}"))
+    };
+    let test = MicroTest::from_name(&args.test).ok_or_else(|| wrong(format!("there is no test {}", args.test)))?;
     if !test.is_modelled() {
-        return Err(format!("{} runs on real machines only: it has no model{}", args.test, help()));
+        return Err(wrong(format!("{} runs on real machines only: it has no model", args.test)));
     }
     Ok(Micro { bytes: args.bytes, ..Micro::new(test, args.rounds, args.cpus) })
 }

@@ -6,6 +6,7 @@
 
 use super::Kernel;
 use fairlab_sched::commits::{self, Commit};
+use fairlab_workload::message::Message;
 use fairlab_workload::workload::{Attributes, Change, Quota, Workload};
 use serde::Serialize;
 use std::fmt;
@@ -90,9 +91,10 @@ impl MissingAddition {
     }
 
     /// Returns the error of a run that uses the addition.
-    pub fn error(&self) -> String {
+    pub fn error(&self) -> Message {
         let since = &self.since;
-        format!("{self}\nhelp: choose a kernel that has it, such as --kernel {since}, or leave it out of the file")
+        Message::new(format!("{self}"))
+            .with_help(format!("choose a kernel that has it, such as --kernel {since}, or leave it out of the file"))
     }
 }
 
@@ -257,6 +259,6 @@ mod tests {
             kernel: "5.4".to_owned(),
         };
         assert!(missing.to_string().starts_with("cpu.idle of a, b, c and 2 more: kernels"), "{missing}");
-        assert!(missing.error().contains("help: choose a kernel that has it, such as --kernel 5.15"));
+        assert!(missing.error().to_string().contains("help: choose a kernel that has it, such as --kernel 5.15"));
     }
 }

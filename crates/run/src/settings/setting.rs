@@ -6,6 +6,7 @@ use super::{SETTINGS, Settings};
 use crate::kernels::Kernel;
 use crate::values::{CallCosts, EngineName, Starts, check_feature, tunable_in};
 use fairlab_sched::series::KernelSeries;
+use fairlab_workload::message::Message;
 
 /// A setting of a run.
 #[expect(missing_docs, reason = "the field names describe their content")]
@@ -28,7 +29,7 @@ pub struct Setting {
     pub(crate) in_study: &'static str,
     /// Help of the option of `fairlab study run`, where it differs.
     pub study_help: Option<&'static str>,
-    pub(super) read: fn(&mut Settings, &str) -> Result<(), String>,
+    pub(super) read: fn(&mut Settings, &str) -> Result<(), Message>,
     pub(super) texts: fn(&Settings) -> Vec<String>,
     pub(super) copy: fn(&mut Settings, &Settings),
 }
@@ -55,7 +56,7 @@ impl Setting {
     ///
     /// # Errors
     /// If the value does not exist or is out of range.
-    pub fn change(&'static self, text: &str) -> Result<Change, String> {
+    pub fn change(&'static self, text: &str) -> Result<Change, Message> {
         self.read(&mut Settings::default(), text)?;
         Ok(Change { setting: self, text: text.to_owned() })
     }
@@ -64,7 +65,7 @@ impl Setting {
     ///
     /// # Errors
     /// If the value does not exist or is out of range.
-    pub fn read(&self, settings: &mut Settings, text: &str) -> Result<(), String> {
+    pub fn read(&self, settings: &mut Settings, text: &str) -> Result<(), Message> {
         (self.read)(settings, text)
     }
 
@@ -85,7 +86,7 @@ impl Change {
     ///
     /// # Errors
     /// The name that it does not have, with the series that has it or the nearest name.
-    pub fn check_built_in(&self, series: Option<KernelSeries>) -> Result<(), String> {
+    pub fn check_built_in(&self, series: Option<KernelSeries>) -> Result<(), Message> {
         let Some(series) = series else {
             let [oldest, others @ ..] = KernelSeries::ALL.map(|series| self.check_built_in(Some(series)));
             return others.into_iter().fold(oldest, Result::or);
@@ -137,15 +138,12 @@ impl Settings {
     ///
     /// # Errors
     /// The first name that the built-in scheduler does not have for this kernel, with the nearest one.
-    pub fn check_names(&self, kernel: Kernel) -> Result<(), String> {
+    pub fn check_names(&self, kernel: Kernel) -> Result<(), Message> {
         if self.kernel_engine().is_some() {
             return Ok(());
         }
         let named = |change: Change| {
-            let with_name = |error: String| {
-                let (what, remedy) = error.split_once("; ").unwrap_or((&error, ""));
-                format!("--{} {}: {what}\nhelp: {remedy}", change.setting.option, change.text)
-            };
+            let with_name = |error: Message| error.about(format!("--{} {}", change.setting.option, change.text));
             change.check_built_in(Some(kernel.series())).map_err(with_name)
         };
         self.changes().into_iter().try_for_each(named)

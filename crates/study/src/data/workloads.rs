@@ -14,9 +14,10 @@ use fairlab_run::prepare::{kernel_of, switch_names};
 use fairlab_run::settings::Settings;
 use fairlab_run::values::kernel_from_name;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::error::utf8_text;
 use fairlab_workload::load::{WorkloadKind, detect};
+use fairlab_workload::message::Message;
 use fairlab_workload::scenario::ParseContext;
+use fairlab_workload::source_text::utf8_text;
 use fairlab_workload::workload::{GroupSpec, Workload};
 use fairlab_workload::{recorded, rtapp, scenario};
 use std::cell::Cell;
@@ -150,7 +151,11 @@ impl InputFiles {
     ) -> Result<PreparedWorkload, String> {
         let machine = self.machine(machine);
         let nr_cpus = cpus_of(machine);
-        let benchmark = bench::parse(line, LineOf::Study)?.for_run(nr_cpus, machine.processor().is_some(), seed);
+        let benchmark = bench::parse(line, LineOf::Study).map_err(|error| error.to_string())?.for_run(
+            nr_cpus,
+            machine.processor().is_some(),
+            seed,
+        );
         let (mut workload, meter) = (benchmark.workload(nr_cpus), bench::observer(&benchmark));
         if case.groups > 0 {
             if !workload.groups.is_empty() {
@@ -172,7 +177,7 @@ fn prepare_scenario(name: &str, text: &str, settings: &Settings) -> Result<Prepa
         own_kernel.set(name.map(kernel_from_name).transpose()?);
         Ok(switch_names(settings, kernel_of(settings, own_kernel.get(), None)))
     };
-    let named = &|_: &str| Err("a scenario of a study describes its machine with `cpus`".to_owned());
+    let named = &|_: &str| Err(Message::new("a scenario of a study describes its machine with `cpus`"));
     let context = ParseContext { given: None, named, vary: None, kernel: &kernel_lookup };
     let scenario = scenario::parse_with_context(name, text, context).map_err(|error| error.to_string())?;
     let kernel = kernel_of(settings, own_kernel.get(), None);

@@ -2,7 +2,7 @@
 //! Any bytes are a workload of some kind, or an error.
 #![no_main]
 
-use fairlab_workload::error::utf8_text;
+use fairlab_workload::source_text::utf8_text;
 use fairlab_workload::load::load;
 use fairlab_workload::rtapp::RtAppOptions;
 use libfuzzer_sys::fuzz_target;

@@ -2,9 +2,10 @@
 //! Parser of the text format of recorded workloads, statement by statement.
 
 use super::{KEYWORD, RecordedOp, RecordedPriority, RecordedTask, RecordedWorkload, VERSION};
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
 use crate::scenario::policy::parse_policy;
 use crate::scenario::tokens::{Token, Tokens};
+use crate::source_text::SourceText;
 use crate::step::TaskIndex;
 use crate::suggest;
 use crate::workload::PolicySpec;
@@ -45,7 +46,7 @@ struct RecordedReader<'a> {
 ///
 /// # Errors
 /// At the first error, with its location and a remedy.
-pub fn parse(file: &str, text: &str) -> Result<RecordedWorkload, ParseError> {
+pub fn parse(file: &str, text: &str) -> Result<RecordedWorkload, Message> {
     let source = SourceText::new(file, text);
     let mut reader =
         RecordedReader { recorded: RecordedWorkload::default(), names: BTreeMap::new(), namings: Vec::new() };
@@ -73,7 +74,7 @@ pub fn parse(file: &str, text: &str) -> Result<RecordedWorkload, ParseError> {
     reader.finish(source)
 }
 
-fn read_header(words: &mut Tokens<'_>, keyword: Token<'_>) -> Result<(), ParseError> {
+fn read_header(words: &mut Tokens<'_>, keyword: Token<'_>) -> Result<(), Message> {
     if keyword.text != KEYWORD {
         let message = format!("the first statement must be `{KEYWORD}`");
         return Err(words
@@ -89,7 +90,7 @@ fn read_header(words: &mut Tokens<'_>, keyword: Token<'_>) -> Result<(), ParseEr
 }
 
 impl<'a> RecordedReader<'a> {
-    fn statement(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    fn statement(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), Message> {
         if keyword.text != "cpus" && self.recorded.nr_cpus == 0 {
             return Err(words.error(keyword, "`cpus N` must stand first").with_help("only notes may stand above it"));
         }
@@ -119,7 +120,7 @@ impl<'a> RecordedReader<'a> {
         Ok(())
     }
 
-    fn group(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    fn group(&mut self, words: &mut Tokens<'a>) -> Result<(), Message> {
         let path = words.word("the group's path")?;
         let groups = &mut self.recorded.groups;
         let parent = path.text.rsplit_once('/').filter(|(_, own)| !own.is_empty()).map(|(parent, _)| parent);
@@ -137,7 +138,7 @@ impl<'a> RecordedReader<'a> {
     }
 
     /// Returns the group with a path: `/` is the root group.
-    fn group_named(&self, words: &Tokens<'a>, path: Token<'a>) -> Result<Option<usize>, ParseError> {
+    fn group_named(&self, words: &Tokens<'a>, path: Token<'a>) -> Result<Option<usize>, Message> {
         if path.text == "/" {
             return Ok(None);
         }
@@ -148,7 +149,7 @@ impl<'a> RecordedReader<'a> {
         })
     }
 
-    fn task(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    fn task(&mut self, words: &mut Tokens<'a>) -> Result<(), Message> {
         let name = words.name("the task's name", MAX_NAME_BYTES)?;
         if self.names.insert(name.text, self.recorded.tasks.len()).is_some() {
             let message = format!("two tasks have the name `{}`", name.text);
@@ -186,7 +187,7 @@ impl<'a> RecordedReader<'a> {
         Ok(())
     }
 
-    fn operations(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    fn operations(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), Message> {
         let task =
             self.recorded.tasks.len().checked_sub(1).ok_or_else(|| {
                 words.error(keyword, "`do` without a task").with_help("`task NAME` must stand above it")
@@ -197,7 +198,7 @@ impl<'a> RecordedReader<'a> {
             let mut named = |words: &mut Tokens<'a>| {
                 let name = words.name("the name of a task", MAX_NAME_BYTES)?;
                 namings.push(TaskReference { task, op, name });
-                Ok::<TaskIndex, ParseError>(0)
+                Ok::<TaskIndex, Message>(0)
             };
             let op = match word.text {
                 "run" => RecordedOp::Run(words.duration("the duration")?),
@@ -222,7 +223,7 @@ impl<'a> RecordedReader<'a> {
         Ok(())
     }
 
-    fn finish(mut self, source: SourceText<'a>) -> Result<RecordedWorkload, ParseError> {
+    fn finish(mut self, source: SourceText<'a>) -> Result<RecordedWorkload, Message> {
         if self.recorded.nr_cpus == 0 {
             return Err(source.error(source.text.len(), "no `cpus`").with_help("`cpus N` must follow the first line"));
         }
@@ -247,7 +248,7 @@ impl<'a> RecordedReader<'a> {
     }
 }
 
-fn parse_priority(words: &Tokens<'_>, word: Token<'_>) -> Result<Option<RecordedPriority>, ParseError> {
+fn parse_priority(words: &Tokens<'_>, word: Token<'_>) -> Result<Option<RecordedPriority>, Message> {
     if let Some(value) = word.value_of("nice") {
         let nice = words.parse_number(value, -20..=19)?;
         return Ok(Some(RecordedPriority {
@@ -263,7 +264,7 @@ fn parse_priority(words: &Tokens<'_>, word: Token<'_>) -> Result<Option<Recorded
     Ok(policy.map(|policy| RecordedPriority { policy, nice: 0 }))
 }
 
-fn unknown_error(words: &Tokens<'_>, word: Token<'_>, what: &str, known: &[&str]) -> ParseError {
+fn unknown_error(words: &Tokens<'_>, word: Token<'_>, what: &str, known: &[&str]) -> Message {
     let key = word.text.split_inclusive('=').next().unwrap_or_default();
     words.error(word, format!("unknown word `{}`", word.text)).with_help(suggest::help(key, what, known))
 }

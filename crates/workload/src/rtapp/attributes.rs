@@ -10,8 +10,9 @@
 //! set of attributes that comes next.
 
 use super::fields::Fields;
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
 use crate::policy::PolicyKind;
+use crate::source_text::SourceText;
 use crate::suggest;
 use crate::workload::{Affinity, Attributes, PolicySpec};
 use fairlab_sched::units::Nanos;
@@ -23,7 +24,7 @@ const MIN_DL_RUNTIME_NS: u64 = 1024;
 const DEFAULT_RT_PRIORITY: i64 = 10;
 
 /// Returns the policy with a name.
-pub(super) fn policy_by_name(source: SourceText<'_>, at: usize, name: &str) -> Result<PolicyKind, ParseError> {
+pub(super) fn policy_by_name(source: SourceText<'_>, at: usize, name: &str) -> Result<PolicyKind, Message> {
     PolicyKind::ALL.iter().copied().find(|kind| kind.name() == name).ok_or_else(|| {
         let names: Vec<&str> = PolicyKind::ALL.iter().map(|kind| kind.name()).collect();
         let help = suggest::help(name, "policies", &names);
@@ -53,7 +54,7 @@ impl SchedData {
     /// Reads the keys of a task, for which there is a default policy, or of a phase, for which there is none.
     ///
     /// Returns `None` if none of the keys is given.
-    pub(super) fn read(fields: Fields<'_>, default: Option<PolicyKind>) -> Result<Option<Self>, ParseError> {
+    pub(super) fn read(fields: Fields<'_>, default: Option<PolicyKind>) -> Result<Option<Self>, Message> {
         let named = fields.get("policy").map_or(fields.at, |node| node.at);
         let policy = match fields.text("policy")? {
             Some(name) => Some(policy_by_name(fields.source, named, name)?),
@@ -65,7 +66,7 @@ impl SchedData {
         });
         let at = ["policy", "priority", "dl-runtime", "dl-period", "dl-deadline", "util_min", "util_max"];
         let at = at.iter().find_map(|key| fields.get(key)).map_or(fields.at, |node| node.at);
-        let micros = |key: &str| Ok::<_, ParseError>(fields.count(key)?.map(Nanos::from_micros));
+        let micros = |key: &str| Ok::<_, Message>(fields.count(key)?.map(Nanos::from_micros));
         let mut runtime = micros("dl-runtime")?.unwrap_or_default();
         let mut period = micros("dl-period")?.unwrap_or(runtime);
         let mut deadline = micros("dl-deadline")?.unwrap_or(period);
@@ -122,7 +123,7 @@ pub(super) fn unused_deadline_keys(fields: Fields<'_>, sched: &SchedData) -> Vec
     unused.collect()
 }
 
-fn clamp(fields: Fields<'_>, key: &str) -> Result<Option<u32>, ParseError> {
+fn clamp(fields: Fields<'_>, key: &str) -> Result<Option<u32>, Message> {
     match fields.int(key)? {
         None | Some(-1) => Ok(None),
         Some(value @ 0..=1024) => Ok(Some(u32::try_from(value).expect("a clamp"))),
@@ -161,7 +162,7 @@ pub(super) fn attribute_changes(
     task: &SchedData,
     task_group: Option<Option<usize>>,
     phases: &[PhaseAttributes],
-) -> Result<AttributeChanges, ParseError> {
+) -> Result<AttributeChanges, Message> {
     let mut changes = AttributeChanges::default();
     let mut thread = RtAppThread::default();
     let mut in_force = thread.current.clone();
@@ -249,7 +250,7 @@ impl Default for RtAppThread {
 }
 
 impl RtAppThread {
-    fn apply(&mut self, source: SourceText<'_>, data: &SchedData, policy: PolicyKind) -> Result<(), ParseError> {
+    fn apply(&mut self, source: SourceText<'_>, data: &SchedData, policy: PolicyKind) -> Result<(), Message> {
         let old_policy = self.current.policy;
         if let Some(priority) = data.priority {
             self.set_policy(source, data, policy, priority)?;
@@ -286,7 +287,7 @@ impl RtAppThread {
         data: &SchedData,
         policy: PolicyKind,
         priority: i64,
-    ) -> Result<(), ParseError> {
+    ) -> Result<(), Message> {
         let out_of = |range: &str| {
             Err(source.error(data.at, format!("\"priority\" is {priority}, which is not in {range} for this policy")))
         };
@@ -357,7 +358,7 @@ impl RtAppThread {
     }
 }
 
-fn deadline_policy(source: SourceText<'_>, data: &SchedData) -> Result<PolicySpec, ParseError> {
+fn deadline_policy(source: SourceText<'_>, data: &SchedData) -> Result<PolicySpec, Message> {
     let SchedData { runtime, deadline, period, .. } = *data;
     if runtime.0 < MIN_DL_RUNTIME_NS {
         let error = source.error(data.at, "a deadline task needs a \"dl-runtime\" of at least 2 us");

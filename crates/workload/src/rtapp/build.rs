@@ -6,7 +6,7 @@ use super::behaviour::{LoopCount, RtAppCursor, RtAppPhase, ThreadProgram};
 use super::events::{Event, takes_time};
 use super::objects::Timers;
 use super::tasks::{TaskDraft, TaskReader};
-use crate::error::ParseError;
+use crate::message::Message;
 use crate::step::{Behaviour, ObjectId, Step, TaskIndex, TimerRef};
 use crate::suggest;
 use crate::workload::{Attributes, TaskSpec, Workload};
@@ -31,7 +31,7 @@ fn cut(name: &str) -> String {
 }
 
 /// Builds the workload from the drafts of its tasks.
-pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Result<Workload, ParseError> {
+pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Result<Workload, Message> {
     let templates = templates(&reader, &drafts)?;
     let template_of: BTreeMap<&str, TaskIndex> =
         templates.iter().map(|(i, at)| (drafts[*i].name.as_str(), *at)).collect();
@@ -69,7 +69,7 @@ pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Re
 
 /// Returns the templates, each with its index in the workload's tasks: tasks without instances and tasks that
 /// are forked.
-fn templates(reader: &TaskReader<'_>, drafts: &[TaskDraft]) -> Result<BTreeMap<usize, TaskIndex>, ParseError> {
+fn templates(reader: &TaskReader<'_>, drafts: &[TaskDraft]) -> Result<BTreeMap<usize, TaskIndex>, Message> {
     let mut is_template: Vec<bool> = drafts.iter().map(|draft| draft.instances == 0).collect();
     for event in drafts.iter().flat_map(|draft| &draft.phases).flat_map(|phase| &phase.events) {
         let Event::Fork { task, at } = event else { continue };
@@ -217,7 +217,7 @@ impl<'d> RtAppTask<'d> {
         draft: &'d TaskDraft,
         template_of: &BTreeMap<&str, TaskIndex>,
         start: &StartBarrier,
-    ) -> Result<Self, ParseError> {
+    ) -> Result<Self, Message> {
         let phase_attributes: Vec<_> = draft.phases.iter().map(|phase| phase.attributes.clone()).collect();
         let AttributeChanges { sets, first, later, warnings } =
             attribute_changes(reader.source, &draft.sched, draft.group, &phase_attributes)?;
@@ -295,7 +295,7 @@ fn steps(
 
 /// Rejects a loop without end in which no time passes: rt-app spins there, but a simulation would make no
 /// progress.
-fn check_progress(reader: &TaskReader<'_>, draft: &TaskDraft, plan: &ThreadProgram) -> Result<(), ParseError> {
+fn check_progress(reader: &TaskReader<'_>, draft: &TaskDraft, plan: &ThreadProgram) -> Result<(), Message> {
     let participants = |barrier| reader.shared.barriers.participants(barrier);
     let stands_still = |phase: &RtAppPhase| !phase.steps.iter().any(|step| takes_time(step, participants));
     let endless = plan.phases.iter().position(|phase| phase.loops == LoopCount::Endless && stands_still(phase));

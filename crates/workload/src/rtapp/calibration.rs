@@ -9,7 +9,8 @@
 
 use super::fields::Fields;
 use super::json::{JsonNode, JsonValue, TEMPLATE_HELP};
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
+use crate::source_text::SourceText;
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 
 /// Work of a `run` that never ends.
@@ -36,7 +37,7 @@ pub(super) struct Calibration {
 }
 
 /// Reads the key `calibration`.
-pub(super) fn read(fields: Fields<'_>) -> Result<CalibrationSpec, ParseError> {
+pub(super) fn read(fields: Fields<'_>) -> Result<CalibrationSpec, Message> {
     let Some(node) = fields.get("calibration") else { return Ok(CalibrationSpec::Nothing) };
     match &node.value {
         JsonValue::Int(ns) if *ns > 0 => Ok(CalibrationSpec::NsPerLoop(node.at)),
@@ -52,7 +53,7 @@ fn leading_digits(text: &str) -> &str {
     &text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())]
 }
 
-fn calibration_error(fields: Fields<'_>, node: &JsonNode) -> ParseError {
+fn calibration_error(fields: Fields<'_>, node: &JsonNode) -> Message {
     let error = fields.error(node.at, "\"calibration\" must be \"CPUn\" or a number of nanoseconds per loop");
     match &node.value {
         JsonValue::Text(text) if text.starts_with('_') => error.with_help(TEMPLATE_HELP),

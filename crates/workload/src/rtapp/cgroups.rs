@@ -9,7 +9,8 @@ use super::fields::{Fields, parse_count};
 use super::groups::Groups;
 use super::json::{JsonEntry, JsonNode, JsonValue};
 use super::tasks::TaskDraft;
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
+use crate::source_text::SourceText;
 use crate::suggest;
 use crate::workload::{Change, CpusetSpec, Quota, Workload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +28,7 @@ const MIN_TIME_US: u64 = 1_000;
 const MAX_PERIOD_US: u64 = 1_000_000;
 
 /// Reads the section into the groups of the file.
-pub(super) fn read(fields: Fields<'_>, nr_cpus: u32, groups: &mut Groups) -> Result<(), ParseError> {
+pub(super) fn read(fields: Fields<'_>, nr_cpus: u32, groups: &mut Groups) -> Result<(), Message> {
     for entry in fields.entries {
         let source = fields.source;
         let what = format!("the cgroup \"{}\"", entry.key);
@@ -117,7 +118,7 @@ struct CgroupReader<'a> {
 }
 
 impl CgroupReader<'_> {
-    fn group(self, keys: Fields<'_>, group: usize, groups: &mut Groups) -> Result<(), ParseError> {
+    fn group(self, keys: Fields<'_>, group: usize, groups: &mut Groups) -> Result<(), Message> {
         for entry in keys.entries.iter().filter(|entry| entry.node.value != JsonValue::Null) {
             let node = &entry.node;
             match entry.key.as_str() {
@@ -148,7 +149,7 @@ impl CgroupReader<'_> {
     }
 
     /// Reads `MAX PERIOD` in microseconds; `max` is no limit.
-    fn quota(self, node: &JsonNode) -> Result<Option<Quota>, ParseError> {
+    fn quota(self, node: &JsonNode) -> Result<Option<Quota>, Message> {
         let wrong = |message: &str| {
             Err(self
                 .source
@@ -181,11 +182,11 @@ impl CgroupReader<'_> {
     }
 
     /// Converts a weight to shares, rounded to the nearest: 100 becomes 1024.
-    fn shares(self, entry: &JsonEntry) -> Result<u64, ParseError> {
+    fn shares(self, entry: &JsonEntry) -> Result<u64, Message> {
         Ok((self.number(entry, 1, 10_000)? * 1024 + 50) / 100)
     }
 
-    fn number(self, entry: &JsonEntry, least: u64, most: u64) -> Result<u64, ParseError> {
+    fn number(self, entry: &JsonEntry, least: u64, most: u64) -> Result<u64, Message> {
         let number = match &entry.node.value {
             JsonValue::Text(text) => text.trim().parse().ok(),
             JsonValue::Bool(flag) => Some(u64::from(*flag)),
@@ -197,7 +198,7 @@ impl CgroupReader<'_> {
     }
 
     /// Converts a percentage with up to two decimal places to a value of 0 to 1024, rounded to the nearest.
-    fn clamp(self, node: &JsonNode) -> Result<u32, ParseError> {
+    fn clamp(self, node: &JsonNode) -> Result<u32, Message> {
         let wrong = || {
             let help = "write a percentage as a string, \"20.50\", or \"max\"";
             self.source
@@ -215,7 +216,7 @@ impl CgroupReader<'_> {
     }
 
     /// Reads a list of CPUs such as `0-3,6`.
-    fn cpus(self, node: &JsonNode) -> Result<Vec<u32>, ParseError> {
+    fn cpus(self, node: &JsonNode) -> Result<Vec<u32>, Message> {
         let nr_cpus = self.nr_cpus;
         let wrong = || {
             let help = format!("write \"cpuset.cpus\" : \"0-3,6\"; the machine has the CPUs 0 to {}", nr_cpus - 1);

@@ -7,7 +7,8 @@ use super::fields::{Fields, parse_count, parse_text};
 use super::json::{JsonEntry, JsonNode, JsonValue};
 use super::objects::{SharedObjects, Timers};
 use super::old::{self, LOCK_ORDER, OLD_LOCKS};
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
+use crate::source_text::SourceText;
 use crate::step::{ObjectId, Step, TimerRef};
 use fairlab_sched::units::Nanos;
 
@@ -23,7 +24,7 @@ pub struct EventInfo {
     read: EventReader,
 }
 
-type EventReader = for<'s, 'a> fn(&mut EventContext<'s, 'a>, &'a JsonEntry) -> Result<Event, ParseError>;
+type EventReader = for<'s, 'a> fn(&mut EventContext<'s, 'a>, &'a JsonEntry) -> Result<Event, Message>;
 
 impl EventInfo {
     /// Returns the kind of event of a key.
@@ -141,7 +142,7 @@ pub(super) struct EventContext<'s, 'a> {
 
 impl<'a> EventContext<'_, 'a> {
     /// Reads an event, and warns if its key looks like a different word.
-    pub(super) fn event(&mut self, kind: &EventInfo, entry: &'a JsonEntry) -> Result<Event, ParseError> {
+    pub(super) fn event(&mut self, kind: &EventInfo, entry: &'a JsonEntry) -> Result<Event, Message> {
         let event = (kind.read)(self, entry)?;
         let (key, prefix) = (&entry.key, kind.prefix);
         if old::is_likely_other_word(key, prefix) {
@@ -151,7 +152,7 @@ impl<'a> EventContext<'_, 'a> {
         Ok(event)
     }
 
-    fn lock(&mut self, entry: &'a JsonEntry) -> Result<Step, ParseError> {
+    fn lock(&mut self, entry: &'a JsonEntry) -> Result<Step, Message> {
         if entry.key == LOCK_ORDER && matches!(entry.node.value, JsonValue::Array(_)) {
             self.warn(entry.key_at, format!("\"{LOCK_ORDER}\" {OLD_LOCKS}"));
             return Ok(Step::Run(Nanos::ZERO));
@@ -159,7 +160,7 @@ impl<'a> EventContext<'_, 'a> {
         Ok(Step::Lock(self.shared.mutexes.id(self.text(entry)?)))
     }
 
-    fn suspend(&mut self, entry: &'a JsonEntry) -> Result<Step, ParseError> {
+    fn suspend(&mut self, entry: &'a JsonEntry) -> Result<Step, Message> {
         // workgen replaces an empty name by the task's own.
         let name = self.text(entry)?;
         if !name.is_empty() && name != self.task {
@@ -168,14 +169,14 @@ impl<'a> EventContext<'_, 'a> {
         Ok(Step::Suspend(self.shared.suspends.id(if name.is_empty() { self.task } else { name })))
     }
 
-    fn run(&self, entry: &JsonEntry) -> Result<Step, ParseError> {
+    fn run(&self, entry: &JsonEntry) -> Result<Step, Message> {
         if entry.node.value == JsonValue::Int(-1) {
             return Ok(Step::Run(ENDLESS_WORK));
         }
         self.count(entry).map(|us| Step::Run(self.calibration.work(us)))
     }
 
-    fn write(&self, entry: &JsonEntry) -> Result<Event, ParseError> {
+    fn write(&self, entry: &JsonEntry) -> Result<Event, Message> {
         let bytes = self.count(entry)?;
         let work = cost::write(bytes, self.mem_buffer_size, self.to_null_device);
         if self.to_null_device {
@@ -184,7 +185,7 @@ impl<'a> EventContext<'_, 'a> {
         Ok(Event::Write { work, wait: cost::wait_for_device(bytes) })
     }
 
-    fn barrier(&mut self, entry: &JsonEntry) -> Result<Step, ParseError> {
+    fn barrier(&mut self, entry: &JsonEntry) -> Result<Step, Message> {
         let name = self.text(entry)?;
         let id = self.shared.barriers.id(name, self.instances);
         if self.barriers.contains(&id) {
@@ -198,7 +199,7 @@ impl<'a> EventContext<'_, 'a> {
         Ok(Step::Barrier(id))
     }
 
-    fn timer(&mut self, key: &str, node: &'a JsonNode) -> Result<Event, ParseError> {
+    fn timer(&mut self, key: &str, node: &'a JsonNode) -> Result<Event, Message> {
         let fields = self.fields(key, node)?;
         let name = self.name(fields, "ref", key)?;
         let period = match fields.count("period")? {
@@ -226,7 +227,7 @@ impl<'a> EventContext<'_, 'a> {
     }
 
     /// Reads a condition and its mutex.
-    fn cond(&mut self, entry: &'a JsonEntry) -> Result<(ObjectId, ObjectId), ParseError> {
+    fn cond(&mut self, entry: &'a JsonEntry) -> Result<(ObjectId, ObjectId), Message> {
         let key = entry.key.as_str();
         let fields = self.fields(key, &entry.node)?;
         let cond = self.name(fields, "ref", key)?;
@@ -237,7 +238,7 @@ impl<'a> EventContext<'_, 'a> {
         Ok((cond, mutex))
     }
 
-    fn memrun(&mut self, key: &str, node: &'a JsonNode) -> Result<Step, ParseError> {
+    fn memrun(&mut self, key: &str, node: &'a JsonNode) -> Result<Step, Message> {
         let fields = self.fields(key, node)?;
         let size = fields.count("size")?.unwrap_or(self.mem_buffer_size);
         let Some(count) = fields.count("count")? else {
@@ -266,12 +267,12 @@ impl<'a> EventContext<'_, 'a> {
     ///
     /// rt-app takes any other value for an object without fields, and then uses objects of the name
     /// "unknown". That is never intended, and therefore an error here.
-    fn fields(&self, key: &str, node: &'a JsonNode) -> Result<Fields<'a>, ParseError> {
+    fn fields(&self, key: &str, node: &'a JsonNode) -> Result<Fields<'a>, Message> {
         Fields::from_node(self.source, node, &format!("the event \"{key}\""))
     }
 
     /// Reads the name of an object. A missing name becomes [`UNKNOWN`], with a warning.
-    fn name(&mut self, fields: Fields<'a>, field: &str, key: &str) -> Result<&'a str, ParseError> {
+    fn name(&mut self, fields: Fields<'a>, field: &str, key: &str) -> Result<&'a str, Message> {
         if let Some(name) = fields.text(field)? {
             return Ok(name);
         }
@@ -284,21 +285,21 @@ impl<'a> EventContext<'_, 'a> {
         self.warnings.push(format!("{place}: {message}"));
     }
 
-    fn micros(&self, entry: &JsonEntry) -> Result<Nanos, ParseError> {
+    fn micros(&self, entry: &JsonEntry) -> Result<Nanos, Message> {
         self.count(entry).map(Nanos::from_micros)
     }
 
-    fn count(&self, entry: &JsonEntry) -> Result<u64, ParseError> {
+    fn count(&self, entry: &JsonEntry) -> Result<u64, Message> {
         parse_count(self.source, &entry.key, &entry.node).map_err(|error| with_key_hint(entry, error))
     }
 
-    fn text(&self, entry: &'a JsonEntry) -> Result<&'a str, ParseError> {
+    fn text(&self, entry: &'a JsonEntry) -> Result<&'a str, Message> {
         parse_text(self.source, &entry.key, &entry.node).map_err(|error| with_key_hint(entry, error))
     }
 }
 
 /// Adds the reason why a key was taken for an event to an error, where the key suggests something else.
-fn with_key_hint(entry: &JsonEntry, error: ParseError) -> ParseError {
+fn with_key_hint(entry: &JsonEntry, error: Message) -> Message {
     let Some(EventInfo { prefix, .. }) = EventInfo::from_key(&entry.key) else { return error };
     if old::is_list_of_locks(entry) {
         return error.with_help(old::HELP_FOR_LOCKS);

@@ -2,7 +2,8 @@
 //! Object of the file as named fields, with the type checks of rt-app.
 
 use super::json::{JsonEntry, JsonNode, JsonValue};
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
+use crate::source_text::SourceText;
 use crate::suggest;
 
 #[derive(Clone, Copy, Debug)]
@@ -15,7 +16,7 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Returns the fields of a node, which must be an object. `what` is its name in messages.
-    pub(super) fn from_node(source: SourceText<'a>, node: &'a JsonNode, what: &str) -> Result<Self, ParseError> {
+    pub(super) fn from_node(source: SourceText<'a>, node: &'a JsonNode, what: &str) -> Result<Self, Message> {
         match &node.value {
             JsonValue::Object(entries) => Ok(Self { source, entries, at: node.at }),
             other => Err(source.error(node.at, format!("{what} must be an object, not {}", other.kind()))),
@@ -23,7 +24,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns an error at a byte offset of the file.
-    pub(super) fn error(&self, at: usize, message: impl Into<String>) -> ParseError {
+    pub(super) fn error(&self, at: usize, message: impl Into<String>) -> Message {
         self.source.error(at, message)
     }
 
@@ -35,17 +36,17 @@ impl<'a> Fields<'a> {
     }
 
     /// Reads an integer of 32 bits.
-    pub(super) fn int(&self, key: &str) -> Result<Option<i64>, ParseError> {
+    pub(super) fn int(&self, key: &str) -> Result<Option<i64>, Message> {
         self.get(key).map(|node| parse_int(self.source, key, node)).transpose()
     }
 
     /// Reads an integer of 32 bits that must not be negative.
-    pub(super) fn count(&self, key: &str) -> Result<Option<u64>, ParseError> {
+    pub(super) fn count(&self, key: &str) -> Result<Option<u64>, Message> {
         self.get(key).map(|node| parse_count(self.source, key, node)).transpose()
     }
 
     /// Reads a number of bytes, which may have more than 32 bits.
-    pub(super) fn bytes(&self, key: &str) -> Result<Option<u64>, ParseError> {
+    pub(super) fn bytes(&self, key: &str) -> Result<Option<u64>, Message> {
         let Some(node) = self.get(key) else { return Ok(None) };
         match node.value {
             JsonValue::Int(int) => {
@@ -55,12 +56,12 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, ParseError> {
+    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, Message> {
         self.get(key).map(|node| parse_text(self.source, key, node)).transpose()
     }
 
     /// Reads `true` or `false`.
-    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, ParseError> {
+    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, Message> {
         match self.get(key) {
             None => Ok(None),
             Some(JsonNode { value: JsonValue::Bool(flag), .. }) => Ok(Some(*flag)),
@@ -88,7 +89,7 @@ impl<'a> Fields<'a> {
 }
 
 /// Returns the integer of a node. rt-app keeps 32 bits.
-pub(super) fn parse_int(source: SourceText<'_>, key: &str, node: &JsonNode) -> Result<i64, ParseError> {
+pub(super) fn parse_int(source: SourceText<'_>, key: &str, node: &JsonNode) -> Result<i64, Message> {
     match node.value {
         JsonValue::Int(int) if i32::try_from(int).is_ok() => Ok(int),
         JsonValue::Int(_) => {
@@ -99,19 +100,19 @@ pub(super) fn parse_int(source: SourceText<'_>, key: &str, node: &JsonNode) -> R
 }
 
 /// Returns the integer of a node, which must not be negative.
-pub(super) fn parse_count(source: SourceText<'_>, key: &str, node: &JsonNode) -> Result<u64, ParseError> {
+pub(super) fn parse_count(source: SourceText<'_>, key: &str, node: &JsonNode) -> Result<u64, Message> {
     let int = parse_int(source, key, node)?;
     u64::try_from(int).map_err(|_| source.error(node.at, format!("\"{key}\" must not be negative")))
 }
 
 /// Returns the string of a node.
-pub(super) fn parse_text<'a>(source: SourceText<'_>, key: &str, node: &'a JsonNode) -> Result<&'a str, ParseError> {
+pub(super) fn parse_text<'a>(source: SourceText<'_>, key: &str, node: &'a JsonNode) -> Result<&'a str, Message> {
     match &node.value {
         JsonValue::Text(text) => Ok(text),
         _ => Err(wrong_type(source, key, node, "a string")),
     }
 }
 
-fn wrong_type(source: SourceText<'_>, key: &str, node: &JsonNode, wanted: &str) -> ParseError {
+fn wrong_type(source: SourceText<'_>, key: &str, node: &JsonNode, wanted: &str) -> Message {
     source.error(node.at, format!("\"{key}\" must be {wanted}, not {}", node.value.kind()))
 }

@@ -5,7 +5,7 @@ use super::attributes::policy_by_name;
 use super::calibration::{self, CalibrationSpec};
 use super::fields::Fields;
 use super::json::{JsonNode, JsonValue};
-use crate::error::ParseError;
+use crate::message::Message;
 use crate::policy::PolicyKind;
 use fairlab_sched::units::Nanos;
 
@@ -47,7 +47,7 @@ impl Default for GlobalSection {
 
 impl GlobalSection {
     /// Reads the section, and appends warnings to the list.
-    pub(super) fn read(fields: Fields<'_>, warnings: &mut Vec<String>) -> Result<Self, ParseError> {
+    pub(super) fn read(fields: Fields<'_>, warnings: &mut Vec<String>) -> Result<Self, Message> {
         let mut global = Self { given_duration: duration(fields)?, ..Self::default() };
         // A duration of 0 or less means no end, as in rt-app.
         let seconds = global.given_duration.and_then(|seconds| u64::try_from(seconds).ok());
@@ -76,7 +76,7 @@ impl GlobalSection {
 }
 
 /// Reads the key `duration`.
-fn duration(fields: Fields<'_>) -> Result<Option<i64>, ParseError> {
+fn duration(fields: Fields<'_>) -> Result<Option<i64>, Message> {
     fields.int("duration").map_err(|error| match fields.get("duration") {
         Some(JsonNode { value: JsonValue::Fraction, .. }) => {
             error.with_help("rt-app takes whole seconds; for less, write 1 and run with `--for 50ms`")
@@ -86,7 +86,7 @@ fn duration(fields: Fields<'_>) -> Result<Option<i64>, ParseError> {
 }
 
 /// Returns one warning about the keys that have no effect, after the type checks of rt-app.
-fn output(fields: Fields<'_>) -> Result<Option<String>, ParseError> {
+fn output(fields: Fields<'_>) -> Result<Option<String>, Message> {
     for key in ["logdir", "log_basename"] {
         fields.text(key)?;
     }

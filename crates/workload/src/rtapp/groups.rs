@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Task groups: paths that begin with `/`. Every component of a path is a group.
 
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
+use crate::source_text::SourceText;
 use crate::workload::{CpusetSpec, GroupSpec};
 use std::collections::BTreeMap;
 
@@ -36,7 +37,7 @@ impl Groups {
         at: usize,
         key: &str,
         path: &str,
-    ) -> Result<Option<Option<usize>>, ParseError> {
+    ) -> Result<Option<Option<usize>>, Message> {
         if path.is_empty() {
             return Ok(None);
         }

@@ -11,7 +11,8 @@
 //! Values nest at most 32 levels deep, as in libjson-c. An integer that does not fit into 64 bits becomes the
 //! nearest that does.
 
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
+use crate::source_text::SourceText;
 use std::collections::BTreeMap;
 
 #[cfg(test)]
@@ -97,7 +98,7 @@ pub enum DuplicateKeys {
 }
 
 /// Reads a text as JSON.
-pub(super) fn read(source: SourceText<'_>, keys: DuplicateKeys) -> Result<JsonDocument, ParseError> {
+pub(super) fn read(source: SourceText<'_>, keys: DuplicateKeys) -> Result<JsonDocument, Message> {
     let mut reader = JsonReader { source, at: 0, depth: 0, keys, duplicates: Vec::new() };
     let root = reader.value()?;
     Ok(JsonDocument { root, duplicates: reader.duplicates })
@@ -112,7 +113,7 @@ struct JsonReader<'a> {
 }
 
 impl JsonReader<'_> {
-    fn value(&mut self) -> Result<JsonNode, ParseError> {
+    fn value(&mut self) -> Result<JsonNode, Message> {
         self.blanks()?;
         let at = self.at;
         let value = match self.peek() {
@@ -130,7 +131,7 @@ impl JsonReader<'_> {
         Ok(JsonNode { value, at })
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<JsonValue, ParseError>) -> Result<JsonValue, ParseError> {
+    fn nested(&mut self, read: fn(&mut Self) -> Result<JsonValue, Message>) -> Result<JsonValue, Message> {
         if self.depth + 1 >= MAX_DEPTH {
             return Err(self.error(self.at, format!("objects and lists nest at most {MAX_DEPTH} levels deep")));
         }
@@ -141,7 +142,7 @@ impl JsonReader<'_> {
         Ok(value)
     }
 
-    fn object(&mut self) -> Result<JsonValue, ParseError> {
+    fn object(&mut self) -> Result<JsonValue, Message> {
         let object_at = self.at - 1;
         let (mut entries, mut places) = (Vec::new(), BTreeMap::new());
         loop {
@@ -194,7 +195,7 @@ impl JsonReader<'_> {
         entries.push(entry);
     }
 
-    fn array(&mut self) -> Result<JsonValue, ParseError> {
+    fn array(&mut self) -> Result<JsonValue, Message> {
         let mut nodes = Vec::new();
         loop {
             self.blanks()?;
@@ -207,7 +208,7 @@ impl JsonReader<'_> {
     }
 
     /// Skips a comma, or stops before the closing bracket.
-    fn separator(&mut self, close: u8) -> Result<(), ParseError> {
+    fn separator(&mut self, close: u8) -> Result<(), Message> {
         let value_end = self.at;
         self.blanks()?;
         let closes = char::from(close);
@@ -228,7 +229,7 @@ impl JsonReader<'_> {
         Ok(())
     }
 
-    fn text(&mut self, quote: u8) -> Result<String, ParseError> {
+    fn text(&mut self, quote: u8) -> Result<String, Message> {
         let start = self.at;
         self.at += 1;
         let mut text = String::new();
@@ -250,7 +251,7 @@ impl JsonReader<'_> {
         }
     }
 
-    fn escape(&mut self) -> Result<char, ParseError> {
+    fn escape(&mut self) -> Result<char, Message> {
         let at = self.at;
         self.at += 2;
         let byte = self.source.text.as_bytes().get(at + 1).copied();
@@ -274,7 +275,7 @@ impl JsonReader<'_> {
         })
     }
 
-    fn number(&mut self) -> Result<JsonValue, ParseError> {
+    fn number(&mut self) -> Result<JsonValue, Message> {
         let start = self.at;
         let negative = self.take(b'-');
         if negative && self.peek().is_some_and(|byte| byte.eq_ignore_ascii_case(&b'i')) {
@@ -310,7 +311,7 @@ impl JsonReader<'_> {
         &self.source.text[start..self.at]
     }
 
-    fn word(&mut self) -> Result<JsonValue, ParseError> {
+    fn word(&mut self) -> Result<JsonValue, Message> {
         let start = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             self.at += 1;
@@ -331,7 +332,7 @@ impl JsonReader<'_> {
     }
 
     /// Skips blanks and comments.
-    fn blanks(&mut self) -> Result<(), ParseError> {
+    fn blanks(&mut self) -> Result<(), Message> {
         loop {
             let rest = &self.source.text[self.at..];
             if self.peek().is_some_and(|byte| byte.is_ascii_whitespace() || byte == 0x0b) {
@@ -366,12 +367,12 @@ impl JsonReader<'_> {
         }
     }
 
-    fn missing_key_error(&self) -> ParseError {
+    fn missing_key_error(&self) -> Message {
         let error = self.error(self.at, format!("a key in quotes or `}}` was expected, not {}", self.found_char()));
         if self.peek() == Some(b',') { error.with_help("remove the extra comma") } else { error }
     }
 
-    fn missing_value_error(&self, key_at: usize, key: &str) -> ParseError {
+    fn missing_value_error(&self, key_at: usize, key: &str) -> Message {
         if matches!(self.peek(), Some(b',' | b'}')) {
             let message = format!("the key \"{key}\" has no value; rt-app itself rejects such a file as well");
             let help = match key {
@@ -387,11 +388,11 @@ impl JsonReader<'_> {
         self.error(self.at, format!("`:` was expected behind the key \"{key}\", not {}", self.found_char()))
     }
 
-    fn end_error(&self, missing: &str) -> ParseError {
+    fn end_error(&self, missing: &str) -> Message {
         self.error(self.source.text.trim_end().len(), format!("the file ends where {missing} was expected"))
     }
 
-    fn error(&self, at: usize, message: impl Into<String>) -> ParseError {
+    fn error(&self, at: usize, message: impl Into<String>) -> Message {
         self.source.error(at, message)
     }
 }

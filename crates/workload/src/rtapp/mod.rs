@@ -50,8 +50,9 @@ pub use build::{FORK_LIMIT, fork_name};
 pub use events::{EVENTS, EventInfo};
 pub use json::DuplicateKeys;
 
-use crate::error::{LineIndex, ParseError, SourceText};
+use crate::message::Message;
 use crate::scenario::SwitchNames;
+use crate::source_text::{LineIndex, SourceText};
 use crate::workload::Workload;
 use calibration::Calibration;
 use fields::Fields;
@@ -102,7 +103,7 @@ impl<'m> RtAppOptions<'m> {
 /// # Errors
 /// If the text is not JSON as rt-app's library reads it, if rt-app would reject it, or if it needs something
 /// that the machine does not have.
-pub fn parse(file: &str, text: &str, options: RtAppOptions<'_>) -> Result<Workload, ParseError> {
+pub fn parse(file: &str, text: &str, options: RtAppOptions<'_>) -> Result<Workload, Message> {
     let places = LineIndex::from_text(text);
     let source = SourceText::with_line_index(file, text, &places);
     let JsonDocument { root, duplicates } = json::read(source, options.duplicate_keys)?;

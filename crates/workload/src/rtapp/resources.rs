@@ -3,14 +3,15 @@
 //! mention, and only checks the types in this section.
 
 use super::json::{JsonEntry, JsonNode, JsonValue};
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
+use crate::source_text::SourceText;
 use crate::suggest;
 
 /// Types that rt-app accepts in this section (`string_to_resource()`).
 const TYPES: &[&str] = &["mutex", "signal", "wait", "broadcast", "sync", "sleep", "run", "timer"];
 
 /// Makes the checks of rt-app. Returns a warning if the section is not empty, because it has no effect.
-pub(super) fn check(source: SourceText<'_>, section: &JsonNode) -> Result<Option<String>, ParseError> {
+pub(super) fn check(source: SourceText<'_>, section: &JsonNode) -> Result<Option<String>, Message> {
     match &section.value {
         JsonValue::Object(entries) if entries.is_empty() => return Ok(None),
         JsonValue::Object(entries) => entries.iter().try_for_each(|entry| check_type(source, entry))?,
@@ -21,7 +22,7 @@ pub(super) fn check(source: SourceText<'_>, section: &JsonNode) -> Result<Option
     Ok(Some(format!("{place}: \"resources\" is ignored: rt-app creates an object when an event first names it")))
 }
 
-fn check_type(source: SourceText<'_>, entry: &JsonEntry) -> Result<(), ParseError> {
+fn check_type(source: SourceText<'_>, entry: &JsonEntry) -> Result<(), Message> {
     let key = &entry.key;
     let fields: &[JsonEntry] = if let JsonValue::Object(fields) = &entry.node.value { fields } else { &[] };
     let help = || format!("types: {}; or leave the section out, rt-app does not need it", TYPES.join(", "));

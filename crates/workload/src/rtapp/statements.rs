@@ -7,7 +7,7 @@
 
 use super::fields::Fields;
 use super::json::JsonValue;
-use crate::error::ParseError;
+use crate::message::Message;
 use crate::scenario::{self, SwitchNames};
 use crate::workload::Workload;
 
@@ -19,7 +19,7 @@ pub(super) fn read(
     nr_cpus: u32,
     switch_names: SwitchNames,
     workload: &mut Workload,
-) -> Result<(), ParseError> {
+) -> Result<(), Message> {
     let Some(node) = root.get("changes") else { return Ok(()) };
     let JsonValue::Array(nodes) = &node.value else {
         let message = format!("\"changes\" must be a list of strings, not {}", node.value.kind());
@@ -33,14 +33,14 @@ pub(super) fn read(
             Err(root.error(node.at, message).with_help(EXAMPLE))
         }
     });
-    let statements = statements.collect::<Result<Vec<_>, ParseError>>()?;
+    let statements = statements.collect::<Result<Vec<_>, Message>>()?;
     scenario::parse_changes(root.source, &statements, nr_cpus, switch_names, workload).map_err(adapt_error)
 }
 
 /// Replaces hints about scenario statements that create groups and cpusets by those about the section
 /// `cgroups`.
-fn adapt_error(mut error: ParseError) -> ParseError {
-    error.message = error.message.replace(" above this line", " in this file");
+fn adapt_error(mut error: Message) -> Message {
+    error.text = error.text.replace(" above this line", " in this file");
     let makes = |help: &String| help.starts_with("`group NAME` makes one") || help.starts_with("`cpuset NAME");
     if error.help.as_ref().is_some_and(makes) {
         error.help = Some(
@@ -57,7 +57,7 @@ mod tests {
     use crate::workload::{Affinity, Attributes, Change, IrqLoad, Workload};
     use fairlab_sched::units::Nanos;
 
-    fn with(changes: &str) -> Result<Workload, crate::error::ParseError> {
+    fn with(changes: &str) -> Result<Workload, crate::message::Message> {
         let text = format!(
             r#"{{ "tasks" : {{ "pool" : {{ "instance" : 2, "run" : 1000, "sleep" : 1000 }},
                 "ui" : {{ "cgroup" : "/fg", "run" : 1000, "sleep" : 1000 }} }},

@@ -11,8 +11,9 @@ use super::groups::Groups;
 use super::json::{JsonEntry, JsonValue};
 use super::objects::{SharedObjects, Timers};
 use super::old::{self, EXAMPLE, LOCK_ORDER};
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
 use crate::policy::PolicyKind;
+use crate::source_text::SourceText;
 use crate::workload::Affinity;
 use fairlab_sched::units::Nanos;
 
@@ -80,7 +81,7 @@ pub(super) struct TaskReader<'a> {
 
 impl<'a> TaskReader<'a> {
     /// Reads all tasks, of which there must be at least one.
-    pub(super) fn tasks(&mut self, fields: Fields<'a>) -> Result<Vec<TaskDraft>, ParseError> {
+    pub(super) fn tasks(&mut self, fields: Fields<'a>) -> Result<Vec<TaskDraft>, Message> {
         if fields.entries.is_empty() {
             return Err(fields.error(fields.at, "\"tasks\" is empty").with_help(EXAMPLE));
         }
@@ -97,7 +98,7 @@ impl<'a> TaskReader<'a> {
         Ok(tasks)
     }
 
-    fn task(&mut self, entry: &'a JsonEntry) -> Result<TaskDraft, ParseError> {
+    fn task(&mut self, entry: &'a JsonEntry) -> Result<TaskDraft, Message> {
         let fields = Fields::from_node(self.source, &entry.node, &format!("the task \"{}\"", entry.key))?;
         let instances = u32::try_from(fields.count("instance")?.unwrap_or(1)).expect("a number of 31 bits");
         if instances > MAX_THREADS {
@@ -140,7 +141,7 @@ impl<'a> TaskReader<'a> {
         task: &mut TaskDraft,
         phases: Fields<'a>,
         task_cpus: Option<&Affinity>,
-    ) -> Result<(), ParseError> {
+    ) -> Result<(), Message> {
         if phases.entries.is_empty() {
             return Err(phases.error(phases.at, "\"phases\" is empty").with_help(EXAMPLE));
         }
@@ -169,7 +170,7 @@ impl<'a> TaskReader<'a> {
         task: &mut TaskDraft,
         fields: Fields<'a>,
         cpus: Option<Affinity>,
-    ) -> Result<(), ParseError> {
+    ) -> Result<(), Message> {
         let loops = self.loops(fields, "phase")?;
         task.loops = if loops.is_some() { LoopCount::Times(1) } else { LoopCount::Endless };
         let (name, at) = (task.name.clone(), task.at);
@@ -187,7 +188,7 @@ impl<'a> TaskReader<'a> {
         fields: Fields<'a>,
         (phase, phase_at): (&str, usize),
         barriers: &mut Vec<usize>,
-    ) -> Result<Vec<Event>, ParseError> {
+    ) -> Result<Vec<Event>, Message> {
         let mut scope = EventContext {
             source: self.source,
             shared: &mut self.shared,
@@ -217,7 +218,7 @@ impl<'a> TaskReader<'a> {
 
     /// Reads a number of loops. rt-app compares it with a counter that starts at 0, or at 1 after the first
     /// loop of a phase.
-    fn loops(&mut self, fields: Fields<'a>, of: &str) -> Result<Option<LoopCount>, ParseError> {
+    fn loops(&mut self, fields: Fields<'a>, of: &str) -> Result<Option<LoopCount>, Message> {
         let Some(loops) = fields.int("loop")? else { return Ok(None) };
         if let Ok(times @ 1..) = u32::try_from(loops) {
             return Ok(Some(LoopCount::Times(times)));
@@ -231,7 +232,7 @@ impl<'a> TaskReader<'a> {
         Ok(Some(if never { LoopCount::Times(0) } else { LoopCount::Endless }))
     }
 
-    fn cpus(&self, fields: Fields<'a>) -> Result<Option<Affinity>, ParseError> {
+    fn cpus(&self, fields: Fields<'a>) -> Result<Option<Affinity>, Message> {
         let Some(node) = fields.get("cpus") else { return Ok(None) };
         let JsonValue::Array(nodes) = &node.value else {
             let error = fields.error(node.at, format!("\"cpus\" must be a list, not {}", node.value.kind()));
@@ -262,7 +263,7 @@ impl<'a> TaskReader<'a> {
 
     /// Reads the group. `cgroup` is an extension and accepts tasks of all policies; `taskgroup` is rt-app's
     /// key.
-    fn group(&mut self, fields: Fields<'a>) -> Result<Option<Option<usize>>, ParseError> {
+    fn group(&mut self, fields: Fields<'a>) -> Result<Option<Option<usize>>, Message> {
         let key = if fields.get("cgroup").is_some() { "cgroup" } else { "taskgroup" };
         let at = fields.get(key).map_or(fields.at, |node| node.at);
         if key == "cgroup" && fields.get("taskgroup").is_some() {
@@ -272,7 +273,7 @@ impl<'a> TaskReader<'a> {
     }
 
     /// Rejects a phase that would move its task to another cpuset.
-    fn check_cpusets(&self, task: &TaskDraft) -> Result<(), ParseError> {
+    fn check_cpusets(&self, task: &TaskDraft) -> Result<(), Message> {
         let own = self.groups.cpuset(task.group.flatten());
         let leaves = |phase: &&PhaseDraft| phase.attributes.group.is_some_and(|group| self.groups.cpuset(group) != own);
         match task.phases.iter().find(leaves) {
@@ -301,7 +302,7 @@ impl<'a> TaskReader<'a> {
     }
 
     /// Rejects a task that is in a `taskgroup` while it is not of the fair class, as rt-app does.
-    fn check_groups(&self, task: &TaskDraft) -> Result<(), ParseError> {
+    fn check_groups(&self, task: &TaskDraft) -> Result<(), Message> {
         let mut policy = task.sched.policy;
         let mut in_group = task.group.is_some();
         for phase in &task.phases {

@@ -13,11 +13,11 @@ fn task(keys: &str) -> Workload {
     workload(&format!("{{ \"tasks\" : {{ \"t\" : {{ {keys} }} }} }}"))
 }
 
-fn error(text: &str) -> ParseError {
+fn error(text: &str) -> Message {
     parse("test.json", text, RtAppOptions::for_cpus(8)).expect_err("this must not be accepted")
 }
 
-fn task_error(keys: &str) -> ParseError {
+fn task_error(keys: &str) -> Message {
     error(&format!("{{ \"tasks\" : {{ \"t\" : {{ {keys} }} }} }}"))
 }
 
@@ -66,7 +66,7 @@ fn what_workgen_would_mend_is_read_when_all_keys_are_kept() {
     let refused = error(text);
     assert!(refused.help.expect("a hint").contains("--keep-duplicate-keys"));
     let error = parse("t.json", r#"{ "tasks" : { "t" : { "run" } } }"#, options).expect_err("a run needs a length");
-    assert!(error.message.contains("has no value"), "{error}");
+    assert!(error.text.contains("has no value"), "{error}");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_list_of_locks_is_an_event_that_does_nothing_as_in_rt_app_1_0() {
     assert_eq!(steps(&workload, 2), [Step::Run(Nanos::ZERO), run(5)]);
     assert!(has_warning(&workload, "before rt-app 1.0"));
     let error = task_error(r#""exec" : 5000, "period" : 24000, "lock_order" : ["r0"]"#);
-    assert!(error.message.contains("no events") && error.help.expect("a hint").contains("before 1.0"));
+    assert!(error.text.contains("no events") && error.help.expect("a hint").contains("before 1.0"));
     let older = task_error(r#""exec" : 5000, "lock" : ["m1"], "resources" : { "r0" : { "duration" : 5 } }"#);
     assert!(older.help.expect("a hint").contains("a list of locks is of the grammar"));
 }
@@ -86,7 +86,7 @@ fn keys_that_no_rt_app_knows_are_named_where_events_are_missing() {
         let error = task_error(&format!(r#""phases" : {{ "c0" : {{ "loop" : 2, "{key}" : 100 }} }}"#));
         let help = error.help.expect("a hint");
         let said = format!("does not know \"{key}\": is this a file for a program made from rt-app");
-        assert!(error.message.contains("no events") && help.contains(&said), "{help}");
+        assert!(error.text.contains("no events") && help.contains(&said), "{help}");
     }
     let many = task_error(r#""a" : 1, "b" : 2, "c" : 3, "d" : 4"#).help.expect("a hint");
     assert!(many.contains(r#""a", "b", "c" and others"#), "{many}");
@@ -120,7 +120,7 @@ fn resources_of_types_that_rt_app_does_not_know_are_refused() {
         (r#"{ "m" : { "type" : 1 } }"#, "must be a string", "types: mutex"),
     ] {
         let error = error(&with(section));
-        assert!(error.message.contains(said), "{error}");
+        assert!(error.text.contains(said), "{error}");
         assert!(error.help.as_ref().is_some_and(|text| text.contains(help)), "{error}");
     }
     let types = ["mutex", "signal", "wait", "broadcast", "sync", "sleep", "run", "timer"];
@@ -414,7 +414,7 @@ fn what_a_policy_cannot_have_is_an_error_or_a_warning() {
         (r#""taskgroup" : "g""#, "does not begin with /"),
     ] {
         let error = task_error(&with(keys));
-        assert!(error.message.contains(part), "{keys}: {error}");
+        assert!(error.text.contains(part), "{keys}: {error}");
     }
     for (keys, part) in [
         (r#""policy" : "SCHED_IDLE", "dl-runtime" : 3000"#, "has no effect on a task of SCHED_IDLE"),
@@ -499,7 +499,7 @@ fn there_is_room_for_32_task_groups() {
         format!("{{ \"tasks\" : {{ {} }} }}", tasks.join(", "))
     };
     assert_eq!(workload(&tasks(32)).groups.len(), 32);
-    assert!(error(&tasks(33)).message.contains("more than 32"));
+    assert!(error(&tasks(33)).text.contains("more than 32"));
 }
 
 #[test]
@@ -599,11 +599,11 @@ fn equal_keys_drop_events_with_a_warning_or_are_all_kept() {
 #[test]
 fn cpus_must_be_those_of_the_machine() {
     let error = task_error("\"run\" : 1,\n \"cpus\" : [0, 8]");
-    assert_eq!((error.line, error.message.as_str()), (2, "the machine has no CPU 8"));
+    assert_eq!((error.position().map(|at| at.0), error.text.as_str()), (Some(2), "the machine has no CPU 8"));
     assert!(error.help.expect("a hint").contains("8 CPUs are 0 to 7"));
     for cpus in ["[]", "0", "[-1]", "[\"0\"]", "[1.5]"] {
         let error = task_error(&format!(r#""run" : 1, "cpus" : {cpus}"#));
-        assert!(error.message.to_lowercase().contains("cpu"), "{cpus}");
+        assert!(error.text.to_lowercase().contains("cpu"), "{cpus}");
     }
 }
 
@@ -617,7 +617,7 @@ fn what_never_lets_time_pass_is_refused() {
         r#""barrier" : "alone""#,
         r#""phases" : { "a" : { "run" : 1 }, "b" : { "loop" : -1, "signal" : "c" } }"#,
     ] {
-        assert!(task_error(keys).message.contains("takes no time"), "{keys}");
+        assert!(task_error(keys).text.contains("takes no time"), "{keys}");
     }
     assert_eq!(steps(&task(r#""loop" : 2, "resume" : "x""#), 3), [Step::Resume(0), Step::Resume(0), Step::Exit]);
 }

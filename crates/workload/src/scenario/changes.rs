@@ -5,7 +5,7 @@ use super::parse::find_group;
 use super::policy::{parse_policy, policies};
 use super::tasks::parse_nice;
 use super::tokens::{Token, Tokens};
-use crate::error::ParseError;
+use crate::message::Message;
 use crate::suggest;
 use crate::workload::{Affinity, Attributes, Change, CpusetSpec, GroupSpec};
 use fairlab_sched::units::Nanos;
@@ -27,15 +27,15 @@ pub(super) struct ChangeNames<'n> {
 }
 
 /// Reader of the object and the value of a change. For a change of a task it returns a placeholder.
-pub(super) type ChangeReader = fn(&ChangeNames<'_>, &mut Tokens<'_>) -> Result<Change, ParseError>;
+pub(super) type ChangeReader = fn(&ChangeNames<'_>, &mut Tokens<'_>) -> Result<Change, Message>;
 
 impl ChangeNames<'_> {
-    pub(super) fn shares(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+    pub(super) fn shares(&self, words: &mut Tokens<'_>) -> Result<Change, Message> {
         let group = self.next_group(words)?;
         Ok(Change::Shares { group, shares: u64::from(words.next_small("the shares", 2..=262_144)?) })
     }
 
-    pub(super) fn group_clamps(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+    pub(super) fn group_clamps(&self, words: &mut Tokens<'_>) -> Result<Change, Message> {
         Ok(Change::GroupClamps {
             group: self.next_group(words)?,
             min: words.next_small("the minimum clamp", 0..=1024)?,
@@ -44,7 +44,7 @@ impl ChangeNames<'_> {
     }
 
     /// Reads the new PM QoS latency limit. The kernel accepts whole microseconds.
-    pub(super) fn cpu_dma_latency(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+    pub(super) fn cpu_dma_latency(&self, words: &mut Tokens<'_>) -> Result<Change, Message> {
         let word = words.word("the longest exit latency, or none")?;
         if word.text == "none" {
             return Ok(Change::CpuDmaLatency(None));
@@ -59,7 +59,7 @@ impl ChangeNames<'_> {
 
     /// Reads the new quota, and the new burst if there is one. A value that the kernel rejects has no effect when the
     /// change takes place.
-    pub(super) fn quota(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+    pub(super) fn quota(&self, words: &mut Tokens<'_>) -> Result<Change, Message> {
         let group = self.next_group(words)?;
         let quota = words.word("the quota, or none")?;
         let quota_us = if quota.text == "none" { None } else { Some(words.parse_duration(quota)?.0 / 1000) };
@@ -72,11 +72,11 @@ impl ChangeNames<'_> {
         Ok(Change::Quota { group, quota_us, period_us, burst_us })
     }
 
-    pub(super) fn hotplug(&self, words: &mut Tokens<'_>, online: bool) -> Result<Change, ParseError> {
+    pub(super) fn hotplug(&self, words: &mut Tokens<'_>, online: bool) -> Result<Change, Message> {
         Ok(Change::Hotplug { cpus: self.cpus(words)?, online })
     }
 
-    pub(super) fn frequency_limit(&self, words: &mut Tokens<'_>, is_thermal: bool) -> Result<Change, ParseError> {
+    pub(super) fn frequency_limit(&self, words: &mut Tokens<'_>, is_thermal: bool) -> Result<Change, Message> {
         Ok(Change::FrequencyLimit {
             cpus: self.cpus(words)?,
             is_thermal,
@@ -85,12 +85,12 @@ impl ChangeNames<'_> {
     }
 
     /// Reads the slice of a task; 0 is that of the kernel.
-    pub(super) fn slice(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+    pub(super) fn slice(&self, words: &mut Tokens<'_>) -> Result<Change, Message> {
         let slice = Some(words.duration("the slice")?);
         Ok(task_change(Attributes { slice, ..Attributes::default() }))
     }
 
-    pub(super) fn fair_server(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+    pub(super) fn fair_server(&self, words: &mut Tokens<'_>) -> Result<Change, Message> {
         Ok(Change::FairServer {
             cpus: self.cpus(words)?,
             runtime: words.duration("the runtime")?,
@@ -98,29 +98,29 @@ impl ChangeNames<'_> {
         })
     }
 
-    pub(super) fn set_cpus(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+    pub(super) fn set_cpus(&self, words: &mut Tokens<'_>) -> Result<Change, Message> {
         let name = words.word("the cpuset's name")?;
         let cpuset = self.find_cpuset(words, name)?;
         Ok(Change::CpusetCpus { cpuset, cpus: self.cpus(words)? })
     }
 
-    pub(super) fn attach(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+    pub(super) fn attach(&self, words: &mut Tokens<'_>) -> Result<Change, Message> {
         let name = words.word("the cpuset's name, or /")?;
         let cpuset = if name.text == "/" { None } else { Some(self.find_cpuset(words, name)?) };
         Ok(Change::Attach { task: 0, cpuset })
     }
 
-    pub(super) fn affinity(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+    pub(super) fn affinity(&self, words: &mut Tokens<'_>) -> Result<Change, Message> {
         let affinity = Some(Affinity::Cpus(self.cpus(words)?));
         Ok(task_change(Attributes { affinity, ..Attributes::default() }))
     }
 
-    pub(super) fn nice(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+    pub(super) fn nice(&self, words: &mut Tokens<'_>) -> Result<Change, Message> {
         let word = words.word("the nice value")?;
         Ok(task_change(Attributes { nice: Some(parse_nice(words, word)?), ..Attributes::default() }))
     }
 
-    pub(super) fn policy(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+    pub(super) fn policy(&self, words: &mut Tokens<'_>) -> Result<Change, Message> {
         let word = words.word("the policy")?;
         let policy = parse_policy(words, word)?;
         if policy.is_none() {
@@ -130,28 +130,28 @@ impl ChangeNames<'_> {
         Ok(task_change(Attributes { policy, ..Attributes::default() }))
     }
 
-    pub(super) fn clamp(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+    pub(super) fn clamp(&self, words: &mut Tokens<'_>) -> Result<Change, Message> {
         let min = words.next_small("the minimum clamp", 0..=1024)?;
         let max = words.next_small("the maximum clamp", min..=1024)?;
         Ok(task_change(Attributes { uclamp_min: Some(min), uclamp_max: Some(max), ..Attributes::default() }))
     }
 
-    pub(super) fn move_to(&self, words: &mut Tokens<'_>) -> Result<Change, ParseError> {
+    pub(super) fn move_to(&self, words: &mut Tokens<'_>) -> Result<Change, Message> {
         let word = words.word("the group's name, or /")?;
         let group = if word.text == "/" { None } else { Some(find_group(self.groups, words, word)?) };
         Ok(task_change(Attributes { group: Some(group), ..Attributes::default() }))
     }
 
-    pub(super) fn cpus(&self, words: &mut Tokens<'_>) -> Result<Vec<u32>, ParseError> {
+    pub(super) fn cpus(&self, words: &mut Tokens<'_>) -> Result<Vec<u32>, Message> {
         Ok(words.cpus(self.nr_cpus)?.collect())
     }
 
-    pub(super) fn next_group(&self, words: &mut Tokens<'_>) -> Result<usize, ParseError> {
+    pub(super) fn next_group(&self, words: &mut Tokens<'_>) -> Result<usize, Message> {
         let name = words.word("the group's name")?;
         find_group(self.groups, words, name)
     }
 
-    pub(super) fn find_cpuset(&self, words: &Tokens<'_>, name: Token<'_>) -> Result<usize, ParseError> {
+    pub(super) fn find_cpuset(&self, words: &Tokens<'_>, name: Token<'_>) -> Result<usize, Message> {
         self.cpusets.iter().position(|cpuset| cpuset.name == name.text).ok_or_else(|| {
             let error = words.error(name, format!("no cpuset `{}` above this line", name.text));
             let names: Vec<&str> = self.cpusets.iter().map(|cpuset| cpuset.name.as_str()).collect();

@@ -3,7 +3,8 @@
 
 use super::tokens::Tokens;
 use super::{FreqDomainSpec, IrqLoad, ScenarioMachine};
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
+use crate::source_text::SourceText;
 use crate::suggest;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
@@ -22,7 +23,7 @@ const LOCAL_DISTANCE: u32 = 10;
 const REMOTE_DISTANCE: u32 = 20;
 
 /// Returns an error if `used` has reached the limit `most`.
-pub(super) fn check_limit(words: &Tokens<'_>, at: usize, used: usize, most: usize) -> Result<(), ParseError> {
+pub(super) fn check_limit(words: &Tokens<'_>, at: usize, used: usize, most: usize) -> Result<(), Message> {
     if used < most {
         return Ok(());
     }
@@ -43,7 +44,7 @@ pub(super) struct MachineDraft {
 
 impl MachineDraft {
     /// Reads the number of CPUs, which follows `cpus`.
-    pub(super) fn new(words: &mut Tokens<'_>) -> Result<Self, ParseError> {
+    pub(super) fn new(words: &mut Tokens<'_>) -> Result<Self, Message> {
         Ok(Self::symmetric(words.next_small("the number of CPUs", 1..=MAX_CPUS)?))
     }
 
@@ -74,7 +75,7 @@ impl MachineDraft {
     }
 
     /// Makes the checks that need the whole file, and fills in the distances.
-    pub(super) fn finish(mut self, source: SourceText<'_>) -> Result<ScenarioMachine, ParseError> {
+    pub(super) fn finish(mut self, source: SourceText<'_>) -> Result<ScenarioMachine, Message> {
         for (domain, at) in self.machine.freq_domains.iter().zip(&self.domains_at) {
             let capacity = |cpu: u32| self.machine.topology.capacity[cpu as usize];
             let mut cpus = domain.cpus.clone();
@@ -109,7 +110,7 @@ impl MachineDraft {
         }
     }
 
-    pub(super) fn topo(&mut self, words: &mut Tokens<'_>) -> Result<(), ParseError> {
+    pub(super) fn topo(&mut self, words: &mut Tokens<'_>) -> Result<(), Message> {
         let mut next = Some(words.word("a unit and its number of CPUs, such as llc=8")?);
         while let Some(word) = next {
             let (unit, size) = match word.split_once('=') {
@@ -136,21 +137,21 @@ impl MachineDraft {
         Ok(())
     }
 
-    pub(super) fn smtmap(&mut self, words: &mut Tokens<'_>) -> Result<(), ParseError> {
+    pub(super) fn smtmap(&mut self, words: &mut Tokens<'_>) -> Result<(), Message> {
         for place in &mut self.machine.topology.cpus {
             place.core = words.next_small("a core for each CPU", 0..=MAX_CPUS - 1)?;
         }
         Ok(())
     }
 
-    pub(super) fn caps(&mut self, words: &mut Tokens<'_>) -> Result<(), ParseError> {
+    pub(super) fn caps(&mut self, words: &mut Tokens<'_>) -> Result<(), Message> {
         for capacity in &mut self.machine.topology.capacity {
             *capacity = u64::from(words.next_small("a capacity for each CPU", 1..=1024)?);
         }
         Ok(())
     }
 
-    pub(super) fn levels(&mut self, words: &mut Tokens<'_>) -> Result<(), ParseError> {
+    pub(super) fn levels(&mut self, words: &mut Tokens<'_>) -> Result<(), Message> {
         let word = words.name("letters of SCMPA", MAX_LEVELS)?;
         let level = |letter| match letter {
             'S' => Some(TopologyLevel::Smt),
@@ -168,7 +169,7 @@ impl MachineDraft {
         Ok(())
     }
 
-    pub(super) fn dist(&mut self, at: usize, words: &mut Tokens<'_>) -> Result<(), ParseError> {
+    pub(super) fn dist(&mut self, at: usize, words: &mut Tokens<'_>) -> Result<(), Message> {
         let nr_nodes = words.next_small("the number of nodes", 1..=MAX_NODES)?;
         let mut rows = Vec::new();
         for _ in 0..nr_nodes {
@@ -180,7 +181,7 @@ impl MachineDraft {
         Ok(())
     }
 
-    pub(super) fn freq(&mut self, at: usize, words: &mut Tokens<'_>) -> Result<(), ParseError> {
+    pub(super) fn freq(&mut self, at: usize, words: &mut Tokens<'_>) -> Result<(), Message> {
         check_limit(words, at, self.machine.freq_steps.len(), MAX_FREQ_STEPS)?;
         let when = words.duration("the time of the change")?;
         let cpu = words.word("the CPU")?;
@@ -191,7 +192,7 @@ impl MachineDraft {
         Ok(())
     }
 
-    pub(super) fn fdom(&mut self, at: usize, words: &mut Tokens<'_>) -> Result<(), ParseError> {
+    pub(super) fn fdom(&mut self, at: usize, words: &mut Tokens<'_>) -> Result<(), Message> {
         let domains = &self.machine.freq_domains;
         check_limit(words, at, domains.len(), MAX_FREQ_DOMAINS)?;
         let cpus = words.cpus(self.machine.nr_cpus)?;
@@ -228,7 +229,7 @@ impl MachineDraft {
         Ok(())
     }
 
-    pub(super) fn irq(&mut self, at: usize, words: &mut Tokens<'_>, is_stolen: bool) -> Result<(), ParseError> {
+    pub(super) fn irq(&mut self, at: usize, words: &mut Tokens<'_>, is_stolen: bool) -> Result<(), Message> {
         let cpus = words.cpus(self.machine.nr_cpus)?;
         let every = words.duration("the time between two interrupts")?;
         let duration = words.duration("the length of an interrupt")?;

@@ -11,7 +11,8 @@ use super::machine::{MachineDraft, check_limit};
 use super::statements::{STATEMENTS, Statement, StatementTopic, keywords};
 use super::tasks::{MAX_NAME, TaskDrafts};
 use super::tokens::{Token, Tokens};
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
+use crate::source_text::SourceText;
 use crate::step::TaskIndex;
 use crate::suggest;
 use crate::workload::{Change, CpusetSpec, GroupSpec, PacketLoad, TaskSpec, Workload};
@@ -32,13 +33,13 @@ const MAX_PACKETS: u32 = 1000;
 ///
 /// # Errors
 /// At the first violation of the grammar.
-pub fn parse(file: &str, text: &str) -> Result<Scenario, ParseError> {
-    let named = &|_: &str| Err("machine files are not available here".to_owned());
+pub fn parse(file: &str, text: &str) -> Result<Scenario, Message> {
+    let named = &|_: &str| Err(Message::new("machine files are not available here"));
     parse_with_context(file, text, ParseContext { given: None, named, vary: None, kernel: &any_kernel })
 }
 
 /// Accepts each kernel, with the names of the built-in scheduler's default.
-fn any_kernel(_: Option<&str>) -> Result<SwitchNames, String> {
+fn any_kernel(_: Option<&str>) -> Result<SwitchNames, Message> {
     Ok(SwitchNames::default())
 }
 
@@ -73,7 +74,7 @@ pub struct ParseContext<'m> {
     /// Number of CPUs of a machine that was given to take the place of the file's own.
     pub given: Option<u32>,
     /// Lookup of the number of CPUs of a machine that the file names.
-    pub named: &'m dyn Fn(&str) -> Result<u32, String>,
+    pub named: &'m dyn Fn(&str) -> Result<u32, Message>,
     /// Seed of random lengths; `None` for those that the grammar fixes.
     pub vary: Option<u64>,
     /// Lookup of the names of features and tunables that the file may use, given the kernel that the file names.
@@ -81,13 +82,13 @@ pub struct ParseContext<'m> {
 }
 
 /// Function that returns the names of a kernel's features and tunables, or why there is no such kernel.
-pub type KernelLookup<'m> = &'m dyn Fn(Option<&str>) -> Result<SwitchNames, String>;
+pub type KernelLookup<'m> = &'m dyn Fn(Option<&str>) -> Result<SwitchNames, Message>;
 
 /// Reads a scenario that may run on a machine other than its own.
 ///
 /// # Errors
 /// At the first violation of the grammar, or the first reference to a CPU that the machine does not have.
-pub fn parse_with_context(file: &str, text: &str, on: ParseContext<'_>) -> Result<Scenario, ParseError> {
+pub fn parse_with_context(file: &str, text: &str, on: ParseContext<'_>) -> Result<Scenario, Message> {
     let source = SourceText::new(file, text);
     let mut parser: Option<Parser<'_>> = None;
     let mut offset = 0;
@@ -119,8 +120,8 @@ pub(crate) fn parse_changes(
     nr_cpus: u32,
     switch_names: SwitchNames,
     workload: &mut Workload,
-) -> Result<(), ParseError> {
-    let named = &|_: &str| Err(String::new());
+) -> Result<(), Message> {
+    let named = &|_: &str| Err(Message::new("a statement names no machine"));
     let kernel: KernelLookup<'_> = &|_| Ok(switch_names);
     let context = ParseContext { given: None, named, vary: None, kernel };
     let mut parser = Parser {
@@ -159,7 +160,7 @@ fn portable_keywords() -> Vec<&'static str> {
     STATEMENTS.iter().filter(|statement| statement.is_for_any_workload).map(|statement| statement.keyword).collect()
 }
 
-fn before_cpus_error(words: &Tokens<'_>, keyword: Token<'_>) -> ParseError {
+fn before_cpus_error(words: &Tokens<'_>, keyword: Token<'_>) -> Message {
     let error = words.error(keyword, "the first statement must be `cpus`");
     if Statement::by_keyword(keyword.text).is_some() {
         return error.with_help("begin with `cpus N`, the number of CPUs, or with `machine NAME`");
@@ -199,11 +200,11 @@ pub(super) struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     /// Returns a parser for the machine that the file names, or for the one that was given in its place.
-    fn with_named_machine(words: &mut Tokens<'_>, on: ParseContext<'a>) -> Result<Self, ParseError> {
+    fn with_named_machine(words: &mut Tokens<'_>, on: ParseContext<'a>) -> Result<Self, Message> {
         let name = words.word("a machine's name or path")?;
         let nr_cpus = match on.given {
             Some(nr_cpus) => nr_cpus,
-            None => (on.named)(name.text).map_err(|why| words.error(name, why))?,
+            None => (on.named)(name.text).map_err(|why| words.locate(name, why))?,
         };
         let parser = Self::new(MachineDraft::symmetric(nr_cpus), ParseContext { given: None, ..on });
         Ok(Self { named_machine: Some(name.text.to_owned()), is_replaced: on.given.is_some(), ..parser })
@@ -236,7 +237,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn statement(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    fn statement(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), Message> {
         if let Some(statement) = Statement::by_keyword(keyword.text) {
             let is_about_machine = statement.about == StatementTopic::Machine;
             if let Some(name) = self.named_machine.as_deref().filter(|_| is_about_machine) {
@@ -250,18 +251,18 @@ impl<'a> Parser<'a> {
         Err(words.error(keyword, format!("unknown statement `{}`", keyword.text)).with_help(help))
     }
 
-    pub(super) fn trace(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    pub(super) fn trace(&mut self, words: &mut Tokens<'a>) -> Result<(), Message> {
         let level = words.next_small("the level, 0 to 3", 0..=3)?;
         self.trace = Some(u8::try_from(level).expect("a level up to 3"));
         Ok(())
     }
 
-    pub(super) fn stats(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    pub(super) fn stats(&mut self, words: &mut Tokens<'a>) -> Result<(), Message> {
         self.stats = Some(words.duration("the time between two snapshots")?).filter(|every| every.0 > 0);
         Ok(())
     }
 
-    pub(super) fn feature(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    pub(super) fn feature(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), Message> {
         let when = optional_time(words)?;
         let names = Feature::of_series(self.switch_names(keyword, words)?.series()).map(Feature::name);
         let name = self.switch_name(words, "feature", names)?;
@@ -278,7 +279,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    pub(super) fn tune(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    pub(super) fn tune(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), Message> {
         let when = optional_time(words)?;
         let names = tunable_names(self.switch_names(keyword, words)?.series(), TunableStatement::Tune);
         let name = self.switch_name(words, "tunable", names)?;
@@ -293,16 +294,16 @@ impl<'a> Parser<'a> {
     }
 
     /// Returns the names of the kernel's features and tunables.
-    fn switch_names(&mut self, keyword: Token<'a>, words: &Tokens<'a>) -> Result<SwitchNames, ParseError> {
+    fn switch_names(&mut self, keyword: Token<'a>, words: &Tokens<'a>) -> Result<SwitchNames, Message> {
         if let Some(names) = self.switch_names {
             return Ok(names);
         }
-        let names = (self.kernel_lookup)(None).map_err(|why| words.error(keyword, why))?;
+        let names = (self.kernel_lookup)(None).map_err(|why| words.locate(keyword, why))?;
         self.switch_names = Some(names);
         Ok(names)
     }
 
-    pub(super) fn kernel(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    pub(super) fn kernel(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), Message> {
         if self.kernel.is_some() {
             return Err(words.error(keyword, "`kernel` only once"));
         }
@@ -311,11 +312,7 @@ impl<'a> Parser<'a> {
             return Err(error.with_help("move it up: their names depend on the kernel"));
         }
         let name = words.word("a release, such as 6.1")?;
-        let no_kernel = |why: String| {
-            let (what, help) = why.split_once("; ").unwrap_or((&why, ""));
-            words.error(name, what).with_help(help)
-        };
-        let names = (self.kernel_lookup)(Some(name.text)).map_err(no_kernel)?;
+        let names = (self.kernel_lookup)(Some(name.text)).map_err(|why| words.locate(name, why))?;
         (self.switch_names, self.kernel) = (Some(names), Some(name.text.to_owned()));
         Ok(())
     }
@@ -326,21 +323,21 @@ impl<'a> Parser<'a> {
         words: &mut Tokens<'a>,
         kind: &str,
         known: impl Iterator<Item = &'static str>,
-    ) -> Result<String, ParseError> {
+    ) -> Result<String, Message> {
         match self.switch_names.expect("`known` follows from it") {
             SwitchNames::BuiltIn(series) => known_name(words, kind, &format!("{kind}s of {series}"), known),
             SwitchNames::CompiledKernel => Ok(words.word("a name and a value")?.text.to_owned()),
         }
     }
 
-    pub(super) fn arm(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    pub(super) fn arm(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), Message> {
         let names = tunable_names(self.switch_names(keyword, words)?.series(), TunableStatement::Arm);
         let name = known_name(words, "arm", "arms", names)?;
         self.arms.push((name, words.number("a value", -1..=1_000_000)?));
         Ok(())
     }
 
-    pub(super) fn task(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    pub(super) fn task(&mut self, words: &mut Tokens<'a>) -> Result<(), Message> {
         // `names()` would borrow the tasks too.
         let nr_cpus = self.nr_cpus;
         self.tasks.task(words, &ChangeNames { groups: &self.groups, cpusets: &self.cpusets, nr_cpus })
@@ -352,7 +349,7 @@ impl<'a> Parser<'a> {
         keyword: Token<'a>,
         words: &mut Tokens<'a>,
         read: ChangeReader,
-    ) -> Result<(), ParseError> {
+    ) -> Result<(), Message> {
         check_limit(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
         let at = words.duration("the time of the change")?;
         let change = read(&self.names(), words)?;
@@ -366,7 +363,7 @@ impl<'a> Parser<'a> {
         keyword: Token<'a>,
         words: &mut Tokens<'a>,
         read: ChangeReader,
-    ) -> Result<(), ParseError> {
+    ) -> Result<(), Message> {
         check_limit(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
         let at = words.duration("the time of the change")?;
         let task = Some(words.name("the task's name", self.longest_name)?);
@@ -376,7 +373,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads packets from outside the machine. The tasks that they wake are resolved at the end of the file.
-    pub(super) fn packets(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    pub(super) fn packets(&mut self, words: &mut Tokens<'a>) -> Result<(), Message> {
         let word = words.word("the CPUs")?;
         let cpus = words.parse_cpus(word, self.nr_cpus)?;
         let every = words.duration("the time between two arrivals")?;
@@ -394,12 +391,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn add_change(
-        &mut self,
-        words: &Tokens<'a>,
-        keyword: Token<'a>,
-        change: ChangeDraft<'a>,
-    ) -> Result<(), ParseError> {
+    fn add_change(&mut self, words: &Tokens<'a>, keyword: Token<'a>, change: ChangeDraft<'a>) -> Result<(), Message> {
         check_limit(words, keyword.offset, self.changes.len(), MAX_CHANGES)?;
         self.changes.push(change);
         Ok(())
@@ -411,7 +403,7 @@ impl<'a> Parser<'a> {
 
     /// Adds the changes, packets and interrupts to a workload, one change for each task that a statement
     /// names.
-    fn finish_into(self, source: SourceText<'a>, workload: &mut Workload) -> Result<(), ParseError> {
+    fn finish_into(self, source: SourceText<'a>, workload: &mut Workload) -> Result<(), Message> {
         for ChangeDraft { at, task, change } in self.changes {
             let Some(word) = task else {
                 workload.changes.push((at, change));
@@ -425,7 +417,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn finish(self, source: SourceText<'a>) -> Result<Scenario, ParseError> {
+    fn finish(self, source: SourceText<'a>) -> Result<Scenario, Message> {
         let mut workload =
             Workload { groups: self.groups, cpusets: self.cpusets, duration: Some(self.end), ..Workload::default() };
         self.tasks.finish(source, self.changes, self.vary, &mut workload)?;
@@ -453,7 +445,7 @@ fn add_packets(
     source: SourceText<'_>,
     packets: Vec<(PacketLoad, Token<'_>)>,
     workload: &mut Workload,
-) -> Result<(), ParseError> {
+) -> Result<(), Message> {
     for (load, word) in packets {
         let targets = find_tasks(source, workload, word, "to wake")?;
         workload.packets.push(PacketLoad { targets, ..load });
@@ -467,7 +459,7 @@ fn find_tasks(
     workload: &Workload,
     word: Token<'_>,
     what_for: &str,
-) -> Result<Vec<TaskIndex>, ParseError> {
+) -> Result<Vec<TaskIndex>, Message> {
     let tasks = workload.tasks.iter().enumerate().filter(|(_, task)| task.start_at.is_some());
     let is_named = |task: &TaskSpec| task.name == word.text || task.family == word.text;
     let named: Vec<TaskIndex> = tasks.clone().filter(|(_, task)| is_named(task)).map(|(index, _)| index).collect();
@@ -480,7 +472,7 @@ fn find_tasks(
 }
 
 /// Reads the time at which a feature or tunable is set, if the statement has one before the name.
-fn optional_time(words: &mut Tokens<'_>) -> Result<Option<Nanos>, ParseError> {
+fn optional_time(words: &mut Tokens<'_>) -> Result<Option<Nanos>, Message> {
     if words.peek().is_some_and(|word| word.text.starts_with(|c: char| c.is_ascii_digit())) {
         return words.duration("the time of the change").map(Some);
     }
@@ -497,7 +489,7 @@ fn known_name(
     kind: &str,
     what: &str,
     known: impl Iterator<Item = &'static str>,
-) -> Result<String, ParseError> {
+) -> Result<String, Message> {
     let word = words.word("a name and a value")?;
     let known: Vec<&str> = known.collect();
     if known.contains(&word.text) {

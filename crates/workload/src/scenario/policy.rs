@@ -2,7 +2,7 @@
 //! Scheduling policies as one word, such as `batch` or `fifo=P`: see [`PolicyKind`].
 
 use super::tokens::{Token, Tokens};
-use crate::error::ParseError;
+use crate::message::Message;
 use crate::policy::PolicyKind;
 use crate::workload::PolicySpec;
 
@@ -13,7 +13,7 @@ const MIN_DL_RUNTIME_NS: u64 = 1024;
 const MAX_DL_LEN: usize = 127;
 
 /// Returns the policy that a word names, or `None` if the word is no policy.
-pub(crate) fn parse_policy(words: &Tokens<'_>, word: Token<'_>) -> Result<Option<PolicySpec>, ParseError> {
+pub(crate) fn parse_policy(words: &Tokens<'_>, word: Token<'_>) -> Result<Option<PolicySpec>, Message> {
     let named = PolicyKind::ALL.iter().find_map(|kind| Some((kind, word.option(kind.keyword())?)));
     let Some((kind, value)) = named else { return Ok(None) };
     let priority = || words.parse_small(value, 1..=99).map(|p| u8::try_from(p).expect("a priority below 100"));
@@ -32,7 +32,7 @@ pub(super) fn policies() -> String {
     PolicyKind::ALL.iter().map(|kind| kind.syntax()).collect::<Vec<_>>().join(", ")
 }
 
-fn parse_deadline(words: &Tokens<'_>, word: Token<'_>, value: Token<'_>) -> Result<PolicySpec, ParseError> {
+fn parse_deadline(words: &Tokens<'_>, word: Token<'_>, value: Token<'_>) -> Result<PolicySpec, Message> {
     let malformed = || words.error(word, format!("`{}` is not dl=RUNTIME/DEADLINE/PERIOD", word.text));
     if value.text.len() > MAX_DL_LEN {
         return Err(malformed());

@@ -6,7 +6,7 @@
 
 use super::parse::Parser;
 use super::tokens::{Token, Tokens};
-use crate::error::ParseError;
+use crate::message::Message;
 use fairlab_sched::tunables::{TUNABLES, TunableStatement};
 
 /// Subject of a statement, which decides the table of the book that lists it.
@@ -42,7 +42,7 @@ pub struct Statement {
 }
 
 /// Reader of the rest of the statement.
-type StatementReader = for<'a> fn(&mut Parser<'a>, Token<'a>, &mut Tokens<'a>) -> Result<(), ParseError>;
+type StatementReader = for<'a> fn(&mut Parser<'a>, Token<'a>, &mut Tokens<'a>) -> Result<(), Message>;
 
 impl Statement {
     /// Returns the statement with a keyword.

@@ -10,9 +10,10 @@ use super::parse::find_group;
 use super::policy::parse_policy;
 use super::program::{Program, ProgramCursor, ProgramOp};
 use super::tokens::{Token, Tokens};
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
 use crate::object_names::ObjectNames;
 use crate::policy::PolicyKind;
+use crate::source_text::SourceText;
 use crate::step::{Behaviour, TaskIndex};
 use crate::suggest;
 use crate::workload::{Affinity, Attributes, TaskSpec, Workload};
@@ -40,7 +41,7 @@ enum OpDraft<'a> {
 /// Operation: its keyword, and the reader of its arguments.
 struct OperationSpec {
     word: &'static str,
-    read: for<'a> fn(&mut Tokens<'a>) -> Result<OpDraft<'a>, ParseError>,
+    read: for<'a> fn(&mut Tokens<'a>) -> Result<OpDraft<'a>, Message>,
 }
 
 /// All operations of a program.
@@ -71,7 +72,7 @@ const OPERATIONS: &[OperationSpec] = &[
 ];
 
 /// Reads a timer of the task's own, whose grid begins with the task.
-fn every<'a>(words: &mut Tokens<'a>) -> Result<OpDraft<'a>, ParseError> {
+fn every<'a>(words: &mut Tokens<'a>) -> Result<OpDraft<'a>, Message> {
     let word = words.word("the period of the timer")?;
     match words.parse_duration(word)? {
         Nanos::ZERO => Err(words.error(word, "a timer needs a period")),
@@ -79,14 +80,14 @@ fn every<'a>(words: &mut Tokens<'a>) -> Result<OpDraft<'a>, ParseError> {
     }
 }
 
-fn wake<'a>(words: &mut Tokens<'a>, sync: bool) -> Result<OpDraft<'a>, ParseError> {
+fn wake<'a>(words: &mut Tokens<'a>, sync: bool) -> Result<OpDraft<'a>, Message> {
     Ok(OpDraft::Wake { target: words.name("the name of the task to wake", MAX_NAME)?, sync })
 }
 
 /// Option of a task: `key=` if it has a value, and the reader of the value.
 struct TaskOption {
     word: &'static str,
-    read: for<'a> fn(&mut TaskLine<'a>, &Tokens<'a>, Token<'a>, &ChangeNames<'_>) -> Result<(), ParseError>,
+    read: for<'a> fn(&mut TaskLine<'a>, &Tokens<'a>, Token<'a>, &ChangeNames<'_>) -> Result<(), Message>,
 }
 
 /// All options except the policies.
@@ -179,7 +180,7 @@ pub(super) struct TaskDrafts<'a> {
 
 impl<'a> TaskDrafts<'a> {
     /// Reads the rest of a `task` line; groups and cpusets must be defined above it.
-    pub(super) fn task(&mut self, words: &mut Tokens<'a>, names: &ChangeNames<'_>) -> Result<(), ParseError> {
+    pub(super) fn task(&mut self, words: &mut Tokens<'a>, names: &ChangeNames<'_>) -> Result<(), Message> {
         let base = words.name("the task's name", MAX_NAME)?;
         let mut line = TaskLine {
             base,
@@ -211,7 +212,7 @@ impl<'a> TaskDrafts<'a> {
         self.add(words, line)
     }
 
-    fn add(&mut self, words: &Tokens<'a>, line: TaskLine<'a>) -> Result<(), ParseError> {
+    fn add(&mut self, words: &Tokens<'a>, line: TaskLine<'a>) -> Result<(), Message> {
         if line.loop_start.unwrap_or(0) >= line.ops.len() {
             let message = format!("the program of task `{}` is empty", line.base.text);
             let help = if line.ops.is_empty() {
@@ -246,7 +247,7 @@ impl<'a> TaskDrafts<'a> {
         changes: Vec<ChangeDraft<'a>>,
         vary: Option<u64>,
         workload: &mut Workload,
-    ) -> Result<(), ParseError> {
+    ) -> Result<(), Message> {
         let mut by_name: BTreeMap<&str, TaskIndex> = BTreeMap::new();
         let mut twice = None;
         for (index, (name, line)) in self.tasks.iter().enumerate() {
@@ -285,7 +286,7 @@ impl<'a> TaskLine<'a> {
         words: &Tokens<'a>,
         word: Token<'a>,
         names: &ChangeNames<'_>,
-    ) -> Result<Option<&'static str>, ParseError> {
+    ) -> Result<Option<&'static str>, Message> {
         if let Some(policy) = parse_policy(words, word)? {
             self.start.policy = Some(policy);
             return Ok(Some("policy"));
@@ -296,7 +297,7 @@ impl<'a> TaskLine<'a> {
         Ok(Some(option.word))
     }
 
-    fn operation(&mut self, words: &mut Tokens<'a>, word: Token<'a>) -> Result<(), ParseError> {
+    fn operation(&mut self, words: &mut Tokens<'a>, word: Token<'a>) -> Result<(), Message> {
         let Some(operation) = OPERATIONS.iter().find(|operation| operation.word == word.text) else {
             return Err(unknown_word_error(words, word));
         };
@@ -313,7 +314,7 @@ impl<'a> TaskLine<'a> {
         (index, vary): (TaskIndex, Option<u64>),
         by_name: &BTreeMap<&str, TaskIndex>,
         mutexes: &mut ObjectNames,
-    ) -> Result<TaskSpec, ParseError> {
+    ) -> Result<TaskSpec, Message> {
         let mut nr_timers = 0;
         let mut resolve = |op: &OpDraft<'_>| match op {
             OpDraft::Resolved(ProgramOp::Every { period, .. }) => {
@@ -350,11 +351,11 @@ impl<'a> TaskLine<'a> {
 }
 
 /// Reads a nice value, -20 to 19.
-pub(super) fn parse_nice(words: &Tokens<'_>, word: Token<'_>) -> Result<i8, ParseError> {
+pub(super) fn parse_nice(words: &Tokens<'_>, word: Token<'_>) -> Result<i8, Message> {
     words.parse_number(word, -20..=19).map(|nice| i8::try_from(nice).expect("a nice value"))
 }
 
-fn random_range(words: &mut Tokens<'_>) -> Result<RangeInclusive<u64>, ParseError> {
+fn random_range(words: &mut Tokens<'_>) -> Result<RangeInclusive<u64>, Message> {
     let shortest = words.duration("the shortest duration")?;
     let word = words.word("the longest duration")?;
     let longest = words.parse_duration(word)?;
@@ -371,7 +372,7 @@ fn wake_target(
     waker: &str,
     target: Token<'_>,
     by_name: &BTreeMap<&str, TaskIndex>,
-) -> Result<TaskIndex, ParseError> {
+) -> Result<TaskIndex, Message> {
     if let Some(index) = by_name.get(target.text) {
         return Ok(*index);
     }
@@ -385,7 +386,7 @@ fn unknown_task_error(
     word: Token<'_>,
     what: &str,
     by_name: &BTreeMap<&str, TaskIndex>,
-) -> ParseError {
+) -> Message {
     let error = source.error(word.offset, format!("no task `{}` {what}", word.text));
     let names: Vec<&str> = by_name.keys().copied().collect();
     match suggest::nearest(word.text, &names) {
@@ -394,7 +395,7 @@ fn unknown_task_error(
     }
 }
 
-fn unknown_word_error(words: &Tokens<'_>, word: Token<'_>) -> ParseError {
+fn unknown_word_error(words: &Tokens<'_>, word: Token<'_>) -> Message {
     let error = words.error(word, format!("unknown word `{}`", word.text));
     let key = word.text.split_inclusive('=').next().unwrap_or_default();
     let ops: Vec<&str> = OPERATIONS.iter().map(|operation| operation.word).chain(["loop"]).collect();

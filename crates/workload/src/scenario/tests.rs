@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 use super::*;
+use crate::message::Message;
 use crate::step::Step;
 use crate::workload::{Affinity, Attributes, Change, PacketLoad, PolicySpec, Quota};
 use fairlab_sched::series::KernelSeries;
@@ -15,7 +16,7 @@ fn steps(scenario: &Scenario, task: usize, count: usize) -> Vec<Step> {
 }
 
 fn message(text: &str) -> String {
-    parse("test.scn", text).expect_err("this must not be accepted").message
+    parse("test.scn", text).expect_err("this must not be accepted").text
 }
 
 const fn us(us: u64) -> Nanos {
@@ -253,8 +254,9 @@ fn no_two_statements_or_tunables_of_a_statement_have_one_name() {
 }
 
 /// Reads a scenario with one machine that it can name: `board` has four CPUs.
-fn on(text: &str, given: Option<u32>, vary: Option<u64>) -> Result<Scenario, crate::error::ParseError> {
-    let named = &|name: &str| if name == "board" { Ok(4) } else { Err(format!("there is no machine `{name}`")) };
+fn on(text: &str, given: Option<u32>, vary: Option<u64>) -> Result<Scenario, Message> {
+    let named =
+        &|name: &str| if name == "board" { Ok(4) } else { Err(Message::new(format!("there is no machine `{name}`"))) };
     parse_with_context("test.scn", text, ParseContext { given, named, vary, kernel: &|_| Ok(SwitchNames::default()) })
 }
 
@@ -278,11 +280,11 @@ fn a_scenario_runs_on_a_machine_that_has_a_file() {
 #[test]
 fn a_scenario_names_its_kernel_before_names_that_depend_on_it() {
     let on = |text: &str| {
-        let named = &|_: &str| Err(String::new());
+        let named = &|_: &str| Err(Message::new(""));
         let kernel: KernelLookup<'_> = &|name| match name {
             None | Some("6.1") => Ok(SwitchNames::BuiltIn(KernelSeries::V6_1)),
             Some("6.12") => Ok(SwitchNames::BuiltIn(KernelSeries::V6_12)),
-            Some(name) => Err(format!("there is no kernel {name}")),
+            Some(name) => Err(Message::new(format!("there is no kernel {name}"))),
         };
         parse_with_context("test.scn", text, ParseContext { given: None, named, vary: None, kernel })
     };

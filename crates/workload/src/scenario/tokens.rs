@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Words of a statement, and their values: numbers, CPUs, durations, names.
 
-use crate::error::{ParseError, SourceText};
+use crate::message::Message;
+use crate::source_text::SourceText;
 use crate::time::{TimeError, TimeFormat};
 use fairlab_sched::units::Nanos;
 use std::ops::RangeInclusive;
@@ -61,8 +62,13 @@ impl<'a> Tokens<'a> {
     }
 
     /// Returns an error at a word.
-    pub(crate) fn error(&self, word: Token<'_>, message: impl Into<String>) -> ParseError {
+    pub(crate) fn error(&self, word: Token<'_>, message: impl Into<String>) -> Message {
         self.source.error(word.offset, message)
+    }
+
+    /// Returns a message with the place of a word.
+    pub(crate) fn locate(&self, word: Token<'_>, message: Message) -> Message {
+        Message { place: self.error(word, "").place, ..message }
     }
 
     /// Takes the next word, if there is one.
@@ -81,38 +87,38 @@ impl<'a> Tokens<'a> {
     }
 
     /// Takes the next word; `what` names the missing value in the error if there is none.
-    pub(crate) fn word(&mut self, what: &str) -> Result<Token<'a>, ParseError> {
+    pub(crate) fn word(&mut self, what: &str) -> Result<Token<'a>, Message> {
         let end = self.rest.offset + self.rest.text.trim_end().len();
         self.next_optional()
             .ok_or_else(|| self.source.error(end, format!("something is missing at the end of the line: {what}")))
     }
 
     /// Takes the next word as a number.
-    pub(crate) fn number(&mut self, what: &str, range: RangeInclusive<i64>) -> Result<i64, ParseError> {
+    pub(crate) fn number(&mut self, what: &str, range: RangeInclusive<i64>) -> Result<i64, Message> {
         let word = self.word(what)?;
         self.parse_number(word, range)
     }
 
     /// Converts a word to a number of a range that fits into `u32`.
-    pub(crate) fn parse_small(&self, word: Token<'_>, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
+    pub(crate) fn parse_small(&self, word: Token<'_>, range: RangeInclusive<u32>) -> Result<u32, Message> {
         let number = self.parse_number(word, i64::from(*range.start())..=i64::from(*range.end()))?;
         Ok(u32::try_from(number).expect("a number of a range of u32"))
     }
 
     /// Takes the next word as a number of a range that fits into `u32`.
-    pub(crate) fn next_small(&mut self, what: &str, range: RangeInclusive<u32>) -> Result<u32, ParseError> {
+    pub(crate) fn next_small(&mut self, what: &str, range: RangeInclusive<u32>) -> Result<u32, Message> {
         let word = self.word(what)?;
         self.parse_small(word, range)
     }
 
     /// Takes the next word, which must be 0 or 1.
-    pub(crate) fn flag(&mut self, what: &str) -> Result<bool, ParseError> {
+    pub(crate) fn flag(&mut self, what: &str) -> Result<bool, Message> {
         Ok(self.next_small(what, 0..=1)? == 1)
     }
 
     /// Converts a word to a number. A number that does not fit into 64 bits counts as the nearest that does,
     /// as with `strtol()`.
-    pub(crate) fn parse_number(&self, word: Token<'_>, range: RangeInclusive<i64>) -> Result<i64, ParseError> {
+    pub(crate) fn parse_number(&self, word: Token<'_>, range: RangeInclusive<i64>) -> Result<i64, Message> {
         let digits = word.text.strip_prefix(['+', '-']).unwrap_or(word.text);
         if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
             return Err(self.hint(word, self.error(word, format!("`{}` is not a number", word.text))));
@@ -127,7 +133,7 @@ impl<'a> Tokens<'a> {
 
     /// Converts a word to a duration: a decimal number and a unit. The result is exact; fractions of 1 ns are
     /// cut off.
-    pub(crate) fn parse_duration(&self, word: Token<'_>) -> Result<Nanos, ParseError> {
+    pub(crate) fn parse_duration(&self, word: Token<'_>) -> Result<Nanos, Message> {
         TimeFormat::SCENARIO.parse(word.text).map_err(|error| match error {
             TimeError::Malformed => {
                 let error = self.error(word, format!("`{}` is not a duration", word.text));
@@ -138,23 +144,23 @@ impl<'a> Tokens<'a> {
     }
 
     /// Takes the next word as a duration.
-    pub(crate) fn duration(&mut self, what: &str) -> Result<Nanos, ParseError> {
+    pub(crate) fn duration(&mut self, what: &str) -> Result<Nanos, Message> {
         let word = self.word(what)?;
         self.parse_duration(word)
     }
 
     /// Converts a word to a CPU of the machine.
-    pub(crate) fn parse_cpu(&self, word: Token<'_>, nr_cpus: u32) -> Result<u32, ParseError> {
+    pub(crate) fn parse_cpu(&self, word: Token<'_>, nr_cpus: u32) -> Result<u32, Message> {
         self.parse_small(word, 0..=nr_cpus - 1)
             .map_err(|error| error.with_help(format!("the machine has {nr_cpus} CPUs, numbered from 0")))
     }
 
     /// Converts a word, `LO-HI` or one CPU, to a range of CPUs.
-    pub(crate) fn parse_cpus(&self, word: Token<'_>, nr_cpus: u32) -> Result<RangeInclusive<u32>, ParseError> {
+    pub(crate) fn parse_cpus(&self, word: Token<'_>, nr_cpus: u32) -> Result<RangeInclusive<u32>, Message> {
         let (low, high) = word.split_once('-').map_or((word, None), |(low, high)| (low, Some(high)));
         let low = self.parse_cpu(low, nr_cpus).map_err(|mut error| {
             if word.text.starts_with('-') {
-                error.message = format!("`{}` is not a CPU or a range of CPUs", word.text);
+                error.text = format!("`{}` is not a CPU or a range of CPUs", word.text);
             }
             error
         })?;
@@ -165,13 +171,13 @@ impl<'a> Tokens<'a> {
     }
 
     /// Takes the next word as a range of CPUs.
-    pub(crate) fn cpus(&mut self, nr_cpus: u32) -> Result<RangeInclusive<u32>, ParseError> {
+    pub(crate) fn cpus(&mut self, nr_cpus: u32) -> Result<RangeInclusive<u32>, Message> {
         let word = self.word("CPUs, LO-HI or one")?;
         self.parse_cpus(word, nr_cpus)
     }
 
     /// Takes the next word as a name of limited length.
-    pub(crate) fn name(&mut self, what: &str, longest: usize) -> Result<Token<'a>, ParseError> {
+    pub(crate) fn name(&mut self, what: &str, longest: usize) -> Result<Token<'a>, Message> {
         let word = self.word(what)?;
         if word.text.len() <= longest {
             return Ok(word);
@@ -180,7 +186,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// Adds a cause that a user cannot see to the error: a carriage return at the end of the line.
-    fn hint(&self, word: Token<'_>, error: ParseError) -> ParseError {
+    fn hint(&self, word: Token<'_>, error: Message) -> Message {
         if word.text.ends_with('\r') {
             return error.with_help("the line ends with CR LF; scenario files need LF alone (dos2unix)");
         }

@@ -113,14 +113,14 @@ fn each_malformed_file_names_its_place_and_what_is_wrong() {
     for (name, line, part) in FILES {
         let text = fs::read_to_string(directory().join(name)).expect("the data are part of the crate");
         let error = load(name, &text, RtAppOptions::for_cpus(4)).err().unwrap_or_else(|| panic!("{name} is accepted"));
-        assert!(error.message.contains(part), "{name}: {error}");
-        assert_eq!(error.line, *line, "{name}: {error}");
+        assert!(error.text.contains(part), "{name}: {error}");
+        assert_eq!(error.position().map(|at| at.0), Some(*line), "{name}: {error}");
         let shown = error.to_string();
         assert!(shown.starts_with(&format!("{name}:{line}:")), "{shown}");
         assert!(shown.lines().count() <= 4, "{shown}");
-        assert!(!error.message.contains('\n'), "{shown}");
+        assert!(!error.text.contains('\n'), "{shown}");
         let lowercase = |text: &str| !text.starts_with(|c: char| c.is_uppercase()) || text.starts_with("CPU");
-        assert!(lowercase(&error.message), "{shown}");
+        assert!(lowercase(&error.text), "{shown}");
     }
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Reading any file ends with a workload or an error.
 
-use fairlab_workload::error::{ParseError, utf8_text};
 use fairlab_workload::load::{detect, load};
+use fairlab_workload::message::Message;
 use fairlab_workload::rtapp::{self, DuplicateKeys, RtAppOptions};
 use fairlab_workload::scenario;
+use fairlab_workload::source_text::utf8_text;
 use fairlab_workload::workload::Workload;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,7 +15,7 @@ use std::path::Path;
 
 /// Reads a text with every parser, takes some steps of each task, and formats every error.
 fn read(text: &str) {
-    let check = |result: Result<Workload, ParseError>| match result {
+    let check = |result: Result<Workload, Message>| match result {
         Ok(workload) => {
             for task in workload.tasks.iter().take(20) {
                 let mut behaviour = (task.behaviour)(0);

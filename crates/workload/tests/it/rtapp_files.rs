@@ -53,8 +53,9 @@ fn all_22_examples_are_read_or_refused_as_rt_app_refuses_them_and_workgen_mends_
             let result = load(&name, &text, RtAppOptions { duplicate_keys, ..RtAppOptions::for_cpus(4) });
             if name.starts_with("video-") && duplicate_keys == DuplicateKeys::LastValue {
                 let error = result.err().unwrap_or_else(|| panic!("{name} has a key without a value"));
-                assert_eq!((error.line, error.file.as_str()), (6, name.as_str()));
-                assert!(error.message.contains("\"suspend\" has no value; rt-app itself rejects"), "{error}");
+                let place = error.place.as_ref().expect("an error of a file has a place");
+                assert_eq!((place.line, place.file.as_str()), (Some(6), name.as_str()));
+                assert!(error.text.contains("\"suspend\" has no value; rt-app itself rejects"), "{error}");
                 continue;
             }
             let loaded = result.unwrap_or_else(|error| panic!("{error}"));

@@ -2,6 +2,7 @@
 
 use super::{scenario, scenario_with_extensions};
 use fairlab_sched::series::KernelSeries;
+use fairlab_workload::message::Message;
 use fairlab_workload::scenario::{self as grammar, ParseContext, STATEMENTS, SwitchNames};
 use std::collections::BTreeSet;
 
@@ -39,7 +40,7 @@ fn each_statement_is_in_a_grammar_or_has_a_reason() {
 
 #[test]
 fn drawn_scenarios_are_valid() {
-    let named = &|_: &str| Err("random scenarios name no machine".to_owned());
+    let named = &|_: &str| Err(Message::new("random scenarios name no machine"));
     for draw in [scenario, scenario_with_extensions] {
         for (seed, series) in (0..NR_SCENARIOS).zip(KernelSeries::ALL.into_iter().cycle()) {
             let text = draw(seed, series);

@@ -45,7 +45,7 @@ pub(crate) struct BenchOutput<'a> {
 pub(crate) fn bench(output: &mut Output, args: &BenchArgs) -> Result<(), CliError> {
     let BenchArgs { line, settings, exports } = args;
     exports.refuse_stdout("bench")?;
-    let benchmark = line.benchmark().map_err(CliError::Input)?;
+    let benchmark = line.benchmark().map_err(CliError::input)?;
     let name = benchmark.name();
     let workload = WorkloadSpec::Bench(BenchSpec { line: name.to_owned(), benchmark });
     let spec = RunSpec { workload, settings: settings.settings() };

@@ -51,7 +51,7 @@ fn sweep_plan(output: &mut Output, args: &SweepArgs, path: &Path) -> Result<(), 
     let help = "give the path of a plan; `fairlab sweep --help` shows one";
     let read = files::read_file(path, fairlab_run::input::MAX_BYTES);
     let bytes = read.map_err(|error| CliError::Input(format!("{name}: cannot be read: {error}\nhelp: {help}")))?;
-    let text = fairlab_workload::error::utf8_text(&name, &bytes).map_err(CliError::input)?;
+    let text = fairlab_workload::source_text::utf8_text(&name, &bytes).map_err(CliError::input)?;
     let plan = SweepPlan::parse(&name, text).map_err(CliError::Input)?;
     let points = plan.points();
     let of_plan = |error: String| CliError::Input(format!("{name}: {error}"));

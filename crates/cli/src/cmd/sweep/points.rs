@@ -16,6 +16,7 @@ use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::{self, RequestedMetric};
 use fairlab_study::sweep::plan::{SettingType, SweepPlan, SweepPoint};
 use fairlab_study::sweep::{PointResult, PointRunner};
+use fairlab_workload::message::Message;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -42,7 +43,7 @@ impl PlanRunner {
         fn read<T>(
             key: &str,
             text: Option<&String>,
-            parse: fn(&str) -> Result<T, String>,
+            parse: fn(&str) -> Result<T, Message>,
         ) -> Result<Option<T>, String> {
             text.map(|text| parse(text).map_err(|error| format!("{key} = '{text}': {error}"))).transpose()
         }

@@ -17,6 +17,7 @@ use fairlab_run::prepare::{ReadyRun, prepare};
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::RunSpec;
 use fairlab_run::values::CallCosts;
+use fairlab_workload::message::Message;
 use serde::Serialize;
 use serde_json::Value;
 use std::cell::OnceCell;
@@ -64,7 +65,7 @@ impl<'a> LoadedEngine<'a> {
         let object = self.engine.store.object_path(&self.engine.entry.key);
         Machine::with_engine(setup, |config| {
             KernelEngine::load(&object, &self.plan, config, self.file.as_raw_fd(), seconds)
-                .map_err(|error| SetupError::Unsupported(error.to_string()))
+                .map_err(|error| SetupError::Unsupported(error.into()))
         })
     }
 
@@ -130,8 +131,8 @@ fn unusable(report: &Path, error: &std::io::Error) -> CliError {
 /// Serves the one job of a worker and returns its exit status.
 pub(crate) fn serve(report: &Path) -> ExitCode {
     let answer: Result<Value, RequestError> = serve_job(report).map_err(|error| match error {
-        CliError::Input(message) => RequestError::Input(message),
-        error => RequestError::Run(error.to_string()),
+        CliError::Input(message) => RequestError::Input(Message::from_display(&message)),
+        error => RequestError::Run(Message::from_display(&error.to_string())),
     });
     let line = serde_json::to_string(&answer).expect("an answer is JSON");
     let file = OpenOptions::new().append(true).open(report);

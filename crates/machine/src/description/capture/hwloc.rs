@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Reader of hwloc's XML, version 2: packages, caches, cores, and their CPUs (`PU`).
 
-use super::{CaptureError, CapturedCpu, CapturedMachine, source_error};
+use super::{CapturedCpu, CapturedMachine, source_error};
+use fairlab_workload::message::Message;
 use roxmltree::{Document, Node, ParsingOptions};
 
 const HELP: &str = "give the output of `lstopo machine.xml` of hwloc 2";
 
 /// Reads the XML text.
-pub(super) fn read(text: &str, source: &str) -> Result<CapturedMachine, CaptureError> {
+pub(super) fn read(text: &str, source: &str) -> Result<CapturedMachine, Message> {
     let options = ParsingOptions { allow_dtd: true, nodes_limit: 10_000_000, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|error| source_error(source, error, HELP))?;
     let root = document.root_element();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Reader of the JSON of `lscpu`: a list of CPUs (`lscpu -J -e`), or the summary (`lscpu -J`).
 
-use super::{CaptureError, CapturedCpu, CapturedFrequencyDomain, CapturedMachine, parse_cpu_list, source_error};
+use super::{CapturedCpu, CapturedFrequencyDomain, CapturedMachine, parse_cpu_list, source_error};
+use fairlab_workload::message::Message;
 use serde_json::Value;
 
 const HELP: &str = "give the output of `lscpu -J -e` or `lscpu -J`";
 
 /// Reads the JSON text.
-pub(super) fn read(text: &str, source: &str) -> Result<CapturedMachine, CaptureError> {
+pub(super) fn read(text: &str, source: &str) -> Result<CapturedMachine, Message> {
     let json: Value = serde_json::from_str(text).map_err(|error| source_error(source, error, HELP))?;
     let mut captured = CapturedMachine { source: "lscpu", ..CapturedMachine::default() };
     if let Some(cpus) = json["cpus"].as_array() {

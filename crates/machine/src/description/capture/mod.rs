@@ -15,8 +15,9 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use crate::description::{self, DescriptionError};
+use crate::description;
 use crate::files;
+use fairlab_workload::message::Message;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -25,32 +26,9 @@ use tree::Tree;
 /// Maximum size of an input file.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Reason why a machine cannot be captured.
-#[derive(Debug)]
-pub enum CaptureError {
-    /// The input is no known source, or damaged: message with a hint.
-    Source(String),
-    /// The captured data does not form a valid machine.
-    Machine(Box<DescriptionError>),
-}
-
-impl fmt::Display for CaptureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Source(message) => f.write_str(message),
-            Self::Machine(error) => write!(
-                f,
-                "{error}\nhelp: fairlab cannot describe the captured machine; capture it with --raw and edit the file"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for CaptureError {}
-
-/// Returns an error with the source's name and a hint.
-fn source_error(source: &str, what: impl fmt::Display, help: &str) -> CaptureError {
-    CaptureError::Source(format!("{source}: {what}\nhelp: {help}"))
+/// Returns an error with the source's name and a remedy.
+fn source_error(source: &str, what: impl fmt::Display, help: &str) -> Message {
+    Message::in_file(source, what.to_string()).with_help(help)
 }
 
 /// A CPU as a source describes it. Units have arbitrary numbers, which are equal for the CPUs of one unit.
@@ -112,7 +90,7 @@ struct CapturedMachine {
 ///
 /// # Errors
 /// If the input is no known source, is damaged, or does not describe a valid machine.
-pub fn capture(path: &Path, name: &str, raw: bool) -> Result<String, CaptureError> {
+pub fn capture(path: &Path, name: &str, raw: bool) -> Result<String, Message> {
     let source = path.display().to_string();
     let captured = if path.is_dir() {
         sysfs::read(&Tree::from_directory(path), &source)?
@@ -129,7 +107,9 @@ pub fn capture(path: &Path, name: &str, raw: bool) -> Result<String, CaptureErro
     };
     let text = write::write(&captured, name);
     if !raw {
-        description::parse(&format!("{name}.toml"), &text).map_err(|error| CaptureError::Machine(Box::new(error)))?;
+        // What a person can do differs from what a writer of machine files can do.
+        let help = "fairlab cannot describe the captured machine; capture it with --raw and edit the file";
+        description::parse(&format!("{name}.toml"), &text).map_err(|error| error.with_help(help))?;
     }
     Ok(text)
 }

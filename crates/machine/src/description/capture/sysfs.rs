@@ -2,12 +2,10 @@
 //! Reader of a machine's sysfs, with additions from `/proc` and debugfs where they are readable.
 
 use super::tree::Tree;
-use super::{
-    CaptureError, CapturedCpu, CapturedFrequencyDomain, CapturedIdleState, CapturedMachine, parse_cpu_list,
-    source_error,
-};
+use super::{CapturedCpu, CapturedFrequencyDomain, CapturedIdleState, CapturedMachine, parse_cpu_list, source_error};
 use fairlab_sched::features::Feature;
 use fairlab_sched::series::KernelSeries;
+use fairlab_workload::message::Message;
 use std::collections::BTreeMap;
 
 /// Cluster IDs of CPUs whose cluster the firmware does not report.
@@ -22,7 +20,7 @@ const TUNABLES: [(&str, &str); 5] = [
 ];
 
 /// Reads the files of a machine.
-pub(super) fn read(tree: &Tree, source: &str) -> Result<CapturedMachine, CaptureError> {
+pub(super) fn read(tree: &Tree, source: &str) -> Result<CapturedMachine, Message> {
     let mut captured = CapturedMachine { source: "sysfs", ..CapturedMachine::default() };
     let present = tree.numbered_entries("cpu", "cpu");
     let online = match tree.device_text("cpu/online") {

@@ -2,6 +2,7 @@
 use super::*;
 use crate::description::parse;
 use fairlab_sched::ids::CpuId;
+use fairlab_workload::message::Message;
 use std::io::Write;
 
 /// Files of a small board: two small and two big CPUs, one of them offline; a governor, an idle state, two
@@ -107,7 +108,7 @@ fn a_directory_and_its_archives_give_the_same_machine() {
     assert_eq!(parse("x", &devices).expect("it was checked").nr_cpus(), 3);
 }
 
-fn capture_text(text: &str) -> Result<String, CaptureError> {
+fn capture_text(text: &str) -> Result<String, Message> {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("file");
     std::fs::write(&file, text).expect("a file");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Files of a machine by their paths below its root, in a directory or in an archive.
 
-use super::{CaptureError, source_error};
+use super::source_error;
+use fairlab_workload::message::Message;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ impl Tree {
     }
 
     /// Reads a tar, optionally compressed with gzip or bzip2.
-    pub(super) fn from_archive(bytes: &[u8], source: &str) -> Result<Self, CaptureError> {
+    pub(super) fn from_archive(bytes: &[u8], source: &str) -> Result<Self, Message> {
         let help = "give a tar of /sys/devices/system, such as hwloc-gather-topology makes (.tar, .tar.gz, .tar.bz2)";
         let damaged =
             |error: std::io::Error| source_error(source, format!("cannot be read as an archive: {error}"), help);

@@ -40,6 +40,7 @@ use fairlab_sched::state::snapshot::{CpuAction, TaskFit, WaiterKey};
 use fairlab_sched::state::uclamp::DefaultClamps;
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::units::{Capacity, Nanos};
+use fairlab_workload::message::Message;
 
 /// Generates each method twice: its declaration in the trait, and its implementation for [`Sched`].
 macro_rules! engine {
@@ -56,9 +57,9 @@ macro_rules! engine {
             fn has(&self, capability: Capability) -> bool;
 
             /// Returns the reason why the engine cannot run `setup`; `None` if it can.
-            fn unsupported(&self, setup: &Setup) -> Option<String> {
+            fn unsupported(&self, setup: &Setup) -> Option<Message> {
                 let missing = Capability::first_missing(setup, |capability| self.has(capability))?;
-                Some(format!("the engine does not support {}", missing.name()))
+                Some(Message::new(format!("the engine does not support {}", missing.name())))
             }
 
             /// Returns the built-in scheduler if the engine is that one, so that its invariants can be
@@ -193,9 +194,9 @@ engine! {
         /// Runs the next phase of the innermost yielded path of the executing CPU.
         fn handle_resume(ctx: &mut Ctx<'_>) -> (), Sched;
         /// Enables or disables a scheduler feature. Fails with a message if the kernel has none of this name.
-        fn set_feature(name: &str, on: bool) -> Result<(), String>, BuiltInScheduler;
+        fn set_feature(name: &str, on: bool) -> Result<(), Message>, BuiltInScheduler;
         /// Sets a tunable. Fails with a message if the kernel has none of this name, or rejects the value.
-        fn set_tunable(name: &str, value: i64) -> Result<(), String>, BuiltInScheduler;
+        fn set_tunable(name: &str, value: i64) -> Result<(), Message>, BuiltInScheduler;
         /// Boots the scheduler at `now`, and returns the timers that stay armed. Must be called once.
         fn boot(now: Nanos) -> Vec<Effect>, Sched;
         /// Sets the number of jiffies.

@@ -5,6 +5,7 @@ use crate::interface::snapshot::BuiltInScheduler;
 use fairlab_sched::features::Feature;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::tunables::TunableInfo;
+use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 use serde::{Deserialize, Serialize};
 
@@ -31,12 +32,11 @@ pub struct TunableState {
 }
 
 /// Returns the message for a feature or tunable (`kind`) that a kernel does not have, with the nearest name.
-pub fn unknown_switch<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+pub fn unknown_switch<'a>(kind: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Message {
     let known: Vec<&str> = known.collect();
-    match suggest::nearest(name, &known) {
-        Some(near) => format!("this kernel has no {kind} {name}; did you mean {near}?"),
-        None => format!("this kernel has no {kind} {name}"),
-    }
+    let message = Message::new(format!("this kernel has no {kind} {name}"));
+    let help = suggest::nearest(name, &known).map(|near| format!("did you mean {near}?"));
+    Message { help, ..message }
 }
 
 impl BuiltInScheduler {
@@ -56,7 +56,7 @@ impl BuiltInScheduler {
         states.collect()
     }
 
-    pub(crate) fn set_feature(sched: &mut Sched, name: &str, on: bool) -> Result<(), String> {
+    pub(crate) fn set_feature(sched: &mut Sched, name: &str, on: bool) -> Result<(), Message> {
         let series = sched.series();
         let names = || Feature::of_series(series).map(Feature::name);
         let feature = Feature::from_name_in(series, name);
@@ -65,12 +65,12 @@ impl BuiltInScheduler {
         Ok(())
     }
 
-    pub(crate) fn set_tunable(sched: &mut Sched, name: &str, value: i64) -> Result<(), String> {
+    pub(crate) fn set_tunable(sched: &mut Sched, name: &str, value: i64) -> Result<(), Message> {
         let series = sched.series();
         if TunableInfo::from_name_in(series, name).is_none() {
             let names = TunableInfo::of_series(series).map(|info| info.name);
             return Err(unknown_switch("tunable", name, names));
         }
-        sched.tunables_mut().set(name, value).map_err(|error| error.to_string())
+        sched.tunables_mut().set(name, value).map_err(|error| Message::new(error.to_string()))
     }
 }

@@ -43,8 +43,8 @@ fn of_equal_keys_the_last_value_counts_at_the_place_of_the_first() {
 fn a_key_without_a_value_is_refused_as_rt_app_refuses_it() {
     let error =
         read(SourceText::new("t", "{ \"suspend\",\n \"run\" : 1 }"), DuplicateKeys::LastValue).expect_err("no value");
-    assert!(error.message.contains("rt-app itself rejects"), "{error}");
-    assert_eq!((error.line, error.column), (1, 3));
+    assert!(error.text.contains("rt-app itself rejects"), "{error}");
+    assert_eq!(error.position(), Some((1, 3)));
 }
 
 #[test]
@@ -53,11 +53,11 @@ fn a_comma_that_is_missing_at_the_end_of_a_line_is_missed_there() {
         |text: &str| read(SourceText::new("t", text), DuplicateKeys::LastValue).expect_err("a comma is missing");
     for (text, place) in [("{ \"a\" : 12\n  \"b\" : 1 }", (1, 11)), ("{ \"a\" : [ 1 // one\n 2 ] }", (1, 12))] {
         let error = refused(text);
-        assert_eq!((error.line, error.column), place, "{error}");
-        assert!(error.message.contains("missing at the end of this line"), "{error}");
+        assert_eq!(error.position(), Some(place), "{error}");
+        assert!(error.text.contains("missing at the end of this line"), "{error}");
     }
     let error = refused("{ \"a\" : 12 \"b\" : 1 }");
-    assert_eq!((error.line, error.column), (1, 12), "{error}");
+    assert_eq!(error.position(), Some((1, 12)), "{error}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! Statements that create task groups and cpusets.
 
 use super::Parser;
-use crate::error::ParseError;
+use crate::message::Message;
 use crate::scenario::machine::check_limit;
 use crate::scenario::tokens::{Token, Tokens};
 use crate::suggest;
@@ -21,7 +21,7 @@ const DEFAULT_PERIOD_US: u64 = 100_000;
 const ANY_CLAMPS: (u32, u32) = (0, 1024);
 
 impl<'a> Parser<'a> {
-    pub(in crate::scenario) fn group(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    pub(in crate::scenario) fn group(&mut self, words: &mut Tokens<'a>) -> Result<(), Message> {
         let name = words.name("the group's name", MAX_GROUP_NAME)?;
         check_limit(words, name.offset, self.groups.len(), MAX_GROUPS)?;
         if name.text == "/" {
@@ -61,7 +61,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    pub(in crate::scenario) fn cpuset(&mut self, words: &mut Tokens<'a>) -> Result<(), ParseError> {
+    pub(in crate::scenario) fn cpuset(&mut self, words: &mut Tokens<'a>) -> Result<(), Message> {
         let name = words.name("the cpuset's name", MAX_GROUP_NAME)?;
         check_limit(words, name.offset, self.cpusets.len(), MAX_GROUPS)?;
         if name.text == "/" {
@@ -91,7 +91,7 @@ struct BandwidthOptions {
 }
 
 impl BandwidthOptions {
-    fn option(&mut self, words: &Tokens<'_>, word: Token<'_>) -> Result<bool, ParseError> {
+    fn option(&mut self, words: &Tokens<'_>, word: Token<'_>) -> Result<bool, Message> {
         let micros = |value| words.parse_duration(value).map(|duration| duration.0 / 1000);
         if let Some(value) = word.value_of("quota") {
             self.quota_us = micros(value)?;
@@ -106,7 +106,7 @@ impl BandwidthOptions {
     }
 
     /// Returns the quota, if the kernel's `tg_set_cfs_bandwidth()` accepts it.
-    fn finish(self, words: &Tokens<'_>, group: Token<'_>) -> Result<Option<Quota>, ParseError> {
+    fn finish(self, words: &Tokens<'_>, group: Token<'_>) -> Result<Option<Quota>, Message> {
         let (quota_us, burst_us) = (self.quota_us, self.burst_us.unwrap_or(0));
         let period_us = self.period_us.unwrap_or(DEFAULT_PERIOD_US);
         let refuse = |message: &str| Err(words.error(group, message));
@@ -134,7 +134,7 @@ pub(in crate::scenario) fn find_group(
     groups: &[GroupSpec],
     words: &Tokens<'_>,
     name: Token<'_>,
-) -> Result<usize, ParseError> {
+) -> Result<usize, Message> {
     groups.iter().position(|group| group.name == name.text).ok_or_else(|| {
         let error = words.error(name, format!("no group `{}` above this line", name.text));
         let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();

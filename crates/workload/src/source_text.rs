@@ -1,77 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Errors in a file, with their location.
+//! Texts of files, and messages about places in them.
 //!
-//! Every importer reports its first error as a [`ParseError`]. Its display form fits on one screen: the
-//! location, the line with a caret under the word, and the remedy. Parsers pass byte offsets; this module
-//! turns them into lines and columns.
+//! Every importer reports its first error as a [`Message`]. Parsers pass byte offsets; this module turns them into lines and
+//! columns.
 
-use std::error::Error;
-use std::fmt;
-
-/// Longest part of a source line that an error shows, in characters; with its line number it fits into 80
-/// columns.
-const SHOWN_WIDTH: usize = 70;
-
-/// First error in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the field names describe their content")]
-pub struct ParseError {
-    /// Name of the file, as it was given to the parser.
-    pub file: String,
-    /// Number of the line, from 1.
-    pub line: u32,
-    /// Column, from 1, in characters.
-    pub column: u32,
-    pub message: String,
-    /// Remedy, if there is one.
-    pub help: Option<String>,
-    /// Content of the line in the file.
-    pub source_line: String,
-}
-
-/// Whether a character would control a terminal or change the direction of the text around it.
-pub fn is_unsafe_to_print(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-impl ParseError {
-    /// Returns the error with a remedy.
-    #[must_use]
-    pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
-    }
-
-    /// Returns the part of the line that is shown, and the number of characters before the caret in it.
-    fn excerpt(&self) -> (String, usize) {
-        let caret = self.column.saturating_sub(1) as usize;
-        let skipped = if caret + 10 > SHOWN_WIDTH { caret - SHOWN_WIDTH / 2 } else { 0 };
-        let shown = self.source_line.chars().skip(skipped).take(SHOWN_WIDTH);
-        // A caret can only stand under a character of one column, and a file must not control the terminal.
-        let clean = shown.map(|c| match c {
-            '\t' => ' ',
-            c if is_unsafe_to_print(c) => '\u{fffd}',
-            c => c,
-        });
-        (clean.collect(), caret - skipped)
-    }
-}
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)?;
-        let (line, caret) = self.excerpt();
-        if !line.trim().is_empty() {
-            write!(f, "\n{:>5} | {}\n      | {:caret$}^", self.line, line.trim_end(), "")?;
-        }
-        if let Some(help) = &self.help {
-            write!(f, "\nhelp: {help}")?;
-        }
-        Ok(())
-    }
-}
-
-impl Error for ParseError {}
+use crate::message::{Message, Place};
 
 /// Index of a text for fast conversion of many byte offsets to lines and columns.
 #[derive(Debug)]
@@ -135,16 +68,15 @@ impl<'a> SourceText<'a> {
     }
 
     /// Returns an error at a byte offset; an offset behind the end means the end.
-    pub(crate) fn error(&self, offset: usize, message: impl Into<String>) -> ParseError {
+    pub(crate) fn error(&self, offset: usize, text: impl Into<String>) -> Message {
         let (line, column, source_line) = self.locate(offset);
-        ParseError {
+        let place = Place {
             file: self.file.to_owned(),
-            line,
-            column,
-            message: message.into(),
-            help: None,
-            source_line: source_line.to_owned(),
-        }
+            line: Some(line),
+            column: Some(column),
+            source_line: Some(source_line.to_owned()),
+        };
+        Message { place: Some(place), ..Message::new(text) }
     }
 
     /// Returns `file:line:column` of a byte offset, for warnings.
@@ -178,7 +110,7 @@ fn saturate(value: usize) -> u32 {
 ///
 /// # Errors
 /// If the bytes are not UTF-8; the error is at the first invalid byte.
-pub fn utf8_text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, ParseError> {
+pub fn utf8_text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Message> {
     std::str::from_utf8(bytes).map_err(|error| {
         let valid = &bytes[..error.valid_up_to()];
         let readable = String::from_utf8_lossy(valid);
@@ -192,9 +124,10 @@ pub fn utf8_text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, ParseError>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::SHOWN_WIDTH;
 
     #[test]
-    fn an_error_shows_place_line_caret_and_way_out() {
+    fn an_error_shows_place_line_caret_and_remedy() {
         let source = SourceText::new("a.scn", "cpus 4\ntask\tx rum 1ms\n");
         let error = source.error(14, "unknown word `rum`").with_help("did you mean `run`?");
         let expected =
@@ -241,6 +174,6 @@ mod tests {
     #[test]
     fn bytes_that_are_not_text_are_refused_with_their_place() {
         let error = utf8_text("a", b"cpus 4\nta\xff").expect_err("not UTF-8");
-        assert_eq!((error.line, error.column), (2, 3));
+        assert_eq!(error.position(), Some((2, 3)));
     }
 }
