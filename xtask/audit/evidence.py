@@ -228,6 +228,10 @@ class Evidence:
         self.expect_true(finding, "sleeping tasks", finding["count"] <= len(ends))
         # With costs, a task blocks before the switch to the next one.
         lead = BLOCK_NS if self.log.machine["has_costs"] else 0
+        # `wait` of a scenario waits for the semaphore with the name of the task.
+        semaphore = evidence.get("blocked_on", "").removeprefix("the semaphore ")
+        if semaphore in self.log.names.values():
+            self.expect(finding, "semaphore", semaphore, evidence["task"])
         named = [task for number, task in ends if self.log.name_of(self.log.forks[number]["index"]) == evidence["task"]]
         begins = [task.since - self.at.start for task in named]
         self.expect_true(finding, "since", any(since - lead <= evidence["since_ns"] <= since for since in begins))

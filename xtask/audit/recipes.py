@@ -108,9 +108,12 @@ def cut_slice(case):
 
 def limited_lag(case):
     """Batch tasks with small slices, which wait for the end of long slices."""
-    case.length_ms = case.pick(600, 900)
+    # Departures that are many, but not in each second.
+    is_slow = case.maybe(0.3)
+    case.length_ms = 5600 if is_slow else case.pick(600, 900)
     lines = ["cpus 1", f"task hog slice={case.pick(20, 24, 28)}ms n={case.pick(1, 1, 2)} cpu=0 run 10s"]
-    return lines + [f"task poor batch slice=100us cpu=0 nice={case.pick(0, 0, -3)} loop run {case.pick(30, 50)}us sleep {case.pick(500, 1000)}us"]
+    pause = "200ms" if is_slow else f"{case.pick(500, 1000)}us"
+    return lines + [f"task poor batch slice=100us cpu=0 nice={case.pick(0, 0, -3)} loop run {case.pick(30, 50)}us sleep {pause}"]
 
 
 def unfair_share(case):
@@ -157,6 +160,10 @@ def thresholds(case):
         lines.append(f"task short dl=3ms/{case.pick(5, 5, 4)}ms/10ms cpu=1 loop run {case.pick(2, 2, 1)}ms every 10ms")
         jobs = "run 1ms sleep 9ms " * 19
         return [*lines, f"task once dl=2ms/4ms/10ms cpu=1 loop {jobs}run 6ms sleep 4ms"]
+    if case.maybe(0.2):
+        # The fair server ends a wait after its period without its runtime.
+        case.length_ms = 700
+        return ["cpus 1", "task spin fifo=50 cpu=0 run 10s", "task poor cpu=0 run 10s", f"server 0ms 0 50ms {case.pick(550, 551)}ms"]
     case.length_ms = case.pick(300, 700, 5200)
     limit, more = case.pick((4, 16), (4, 16), (10, 30), (50, 5400), (500, 600), (501, 600))
     lines = ["cpus 2", f"task spin fifo=9 cpu=0 mask=0 loop run {limit}ms sleep {more}ms", "task still cpu=0 mask=0 run 10s"]
@@ -206,10 +213,11 @@ def low_frequency(case):
 
 def flapping(case):
     """Tasks near the capacity of small CPUs, on a machine with an energy model."""
-    case.length_ms = case.pick(900, 1200)
+    is_slow = case.maybe(0.3)
+    case.length_ms = 4000 if is_slow else case.pick(900, 1200)
     lines = ["cpus 4", f"levels {case.pick('MA', 'A')}", "caps 400 400 1024 1024", "scale 1"]
     lines += ["fdom 0-1 500000:20000 1000000:80000", "fdom 2-3 500000:90000 1000000:300000 2000000:900000"]
-    lines.append(f"task near n=2 cpu=0 mask=0-1 loop {case.pick('run 2ms sleep 6ms', 'runx 3ms sleepx 9ms', 'run 6ms sleep 20ms', 'run 10ms sleep 40ms')}")
+    lines.append(f"task near n=2 cpu=0 mask=0-1 loop {'run 60ms sleep 230ms' if is_slow else case.pick('run 2ms sleep 6ms', 'runx 3ms sleepx 9ms', 'run 6ms sleep 20ms', 'run 10ms sleep 40ms')}")
     return [*lines, f"task other n={case.pick(2, 4, 4)} loop run 1ms sleep 5ms"]
 
 
