@@ -120,8 +120,10 @@ pub(super) fn unreadable_error(path: &str, cause: &io::Error) -> Message {
 pub(super) fn unknown_error(name: &str) -> Message {
     let names = PRESETS.iter().map(|(name, _)| *name);
     let is_file = Path::new(name).is_file();
-    let path = if is_file { format!("; for the file of that name write `./{name}`") } else { String::new() };
-    let help = format!("{}{path}; a path must end in `.toml` or contain a `/`", suggest::did_you_mean(name, names));
+    let path = if is_file { format!(" For the file of that name write `./{name}`.") } else { String::new() };
+    let near = suggest::did_you_mean(name, names);
+    let end = if near.ends_with('?') { "" } else { "." };
+    let help = format!("{near}{end}{path} A path ends in `.toml` or contains a `/`.");
     Message::new(format!("there is no machine `{name}`")).with_help(help)
 }
 
