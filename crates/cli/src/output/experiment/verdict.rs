@@ -342,6 +342,8 @@ mod tests {
             format!("`b` did a different amount of work (loops of x none before, loops of y -50 %); {end}")
         );
         let many = ["x", "y", "z", "w"].map(|family| change(family, Some(5.0))).to_vec();
+        let three = verdict(many[..3].to_vec(), false).to_string();
+        assert!(three.contains("loops of z +5.0 %); "), "as many as are named: {three}");
         assert_eq!(
             verdict(many, true).to_string(),
             format!(
