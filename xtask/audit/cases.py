@@ -10,7 +10,7 @@ import random
 from recipes import RECIPES
 
 # Part of the cases that follow a recipe.
-RECIPE_PART = 0.5
+RECIPE_PART = 0.45
 
 # Smallest number of runs of 2,000 in which each ingredient must have taken effect.
 QUOTA = 50
@@ -99,7 +99,7 @@ class Case:
             lines += ["[smt]", f"throughput_percent = [100, {self.pick(110, 125, 160)}]", 'source = "drawn"']
         if has_base or (threads == 1 and self.maybe(0.5)):
             self.clusters(lines)
-        elif self.maybe(0.6):
+        elif self.maybe(0.8):
             lines += ["[turbo]", "base_khz = 2_000_000"]
             cores = sorted(self.random.sample(range(1, self.nr_cpus // threads + 1), 1))
             lines += [f"busy_cores = [{cores[0]}, {self.nr_cpus // threads}]" if cores[0] < self.nr_cpus // threads
@@ -175,7 +175,7 @@ class Case:
             lines += [f"freq {self.at()} {self.random.randrange(self.nr_cpus)} {self.pick(256, 512, 768, 1024)}"]
         if self.maybe(0.25):
             lines.append(f"irq {self.cpus()} {self.pick(1, 4)}ms {self.pick(50, 400)}us")
-        if self.maybe(0.2):
+        if self.maybe(0.35):
             lines.append(f"steal {self.cpus()} {self.pick(2, 7)}ms {self.pick(80, 900)}us")
 
     def groups(self, lines):

@@ -240,7 +240,7 @@ def changes(case):
 
 
 RECIPES = [
-    fair_server, fair_server, real_time_throttling, real_time_throttling, deadline_throttling, nested_quotas, exceeded_quota, cut_slice, cut_slice, limited_lag,
+    fair_server, fair_server, real_time_throttling, real_time_throttling, real_time_throttling, deadline_throttling, nested_quotas, exceeded_quota, cut_slice, cut_slice, limited_lag, limited_lag,
     unfair_share, unfair_share, unfair_share, unfair_groups, unfair_groups, unfair_groups, thresholds, thresholds, many_switches,
     never_woken, misfit, misfit, low_frequency, low_frequency, flapping, changes, changes, starvation,
     ping_pong, vain_kicks, vain_kicks,
