@@ -134,7 +134,7 @@ impl InputFile {
         };
         let bytes = read.map_err(|error| {
             let help = "give the path of a scenario or an rt-app file, or - for standard input";
-            RequestError::Input(Message::new(format!("{}: cannot be read: {error}", self.name())).with_help(help))
+            RequestError::Input(Message::in_file(self.name(), format!("cannot be read: {error}")).with_help(help))
         })?;
         // Takes the bytes, so that a large file is in memory once.
         let text = String::from_utf8(bytes).map_err(|error| {

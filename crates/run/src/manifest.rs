@@ -142,8 +142,11 @@ fn refuse_former(path: &Path, json: &Value) -> Result<(), RequestError> {
     let command = words.collect::<Vec<_>>().join(" ");
     let directory = path.parent().unwrap_or_else(|| Path::new(".")).display();
     Err(RequestError::Input(
-        Message::new(format!("{}: was written by an earlier fairlab, in the format {FORMER_SCHEMA}", path.display()))
-            .with_help(format!("repeat the run: cd {directory} && {command} -o NEW")),
+        Message::in_file(
+            path.display().to_string(),
+            format!("was written by an earlier fairlab, in the format {FORMER_SCHEMA}"),
+        )
+        .with_help(format!("repeat the run: cd {directory} && {command} -o NEW")),
     ))
 }
 

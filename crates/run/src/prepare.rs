@@ -82,9 +82,7 @@ impl PreparedRun {
     /// If something was removed from the workload.
     pub fn with_whole_workload(self) -> Result<Self, RequestError> {
         match self.about.missing.first() {
-            Some(missing) => {
-                Err(RequestError::Input(Message::new(format!("{}: {}", self.about.name, missing.error()))))
-            }
+            Some(missing) => Err(RequestError::Input(missing.error().about(&self.about.name))),
             None => Ok(self),
         }
     }
@@ -342,7 +340,7 @@ impl PreparedRun {
         let Self { setup, about, bench, seed } = self;
         let of_machine = about.machine.as_ref().filter(|_| bench.is_some());
         let name = of_machine.map_or(about.name.as_str(), |machine| &machine.given);
-        let mut machine = make(setup).map_err(|error| RequestError::Input(Message::new(format!("{name}: {error}"))))?;
+        let mut machine = make(setup).map_err(|error| RequestError::Input(Message::from(error).about(name)))?;
         if let Some(seed) = seed {
             machine.seed(seed);
         }

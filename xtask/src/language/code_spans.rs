@@ -7,10 +7,9 @@
 //! 3. `cargo xtask` is followed by a command.
 //!
 //! Names of the kernel and of other programs are listed with their origin in `xtask/language.toml`; a listed name is used.
-//! `crates/cli/src/documentation.rs` checks commands and options of `fairlab`.
 
-use super::{IGNORED, ProseFile, Settings, extract::PassageKind};
-use anyhow::{Context, Result};
+use super::{ProseFile, SETTINGS, Settings, entries, extract::PassageKind};
+use anyhow::Result;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -18,19 +17,19 @@ use std::path::Path;
 /// Documents at the root whose code spans are checked.
 const DOCUMENTS: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "STYLE.md"];
 /// Endings of sources, with the mark of their comments.
-const SOURCES: [(&str, &str); 12] = [
-    (".rs", "//"),
-    (".c", "//"),
-    (".h", "//"),
-    (".js", "//"),
-    (".py", "#"),
-    (".pyi", "#"),
-    (".toml", "#"),
-    (".scn", "#"),
-    (".yml", "#"),
-    (".sh", "#"),
-    (".json", "\0"),
-    (".txt", "\0"),
+const SOURCES: [(&str, Option<&str>); 12] = [
+    (".rs", Some("//")),
+    (".c", Some("//")),
+    (".h", Some("//")),
+    (".js", Some("//")),
+    (".py", Some("#")),
+    (".pyi", Some("#")),
+    (".toml", Some("#")),
+    (".scn", Some("#")),
+    (".yml", Some("#")),
+    (".sh", Some("#")),
+    (".json", None),
+    (".txt", None),
 ];
 /// Endings that make a span without a slash a path. C files are the kernel's.
 const PATH_ENDINGS: [&str; 7] = [".rs", ".toml", ".md", ".scn", ".json", ".txt", ".js"];
@@ -63,7 +62,7 @@ pub(super) fn problems(
             }
         }
     }
-    wrong.extend(unused.iter().map(|name| format!("{}: `{name}` is listed and not used", super::SETTINGS)));
+    wrong.extend(unused.iter().map(|name| format!("{}: `{name}` is listed and not used", SETTINGS)));
     Ok(wrong)
 }
 
@@ -81,9 +80,12 @@ fn spans(file: &ProseFile) -> Vec<(usize, String)> {
     for passage in heads {
         let text = without_fences(&passage.text);
         // A pair of backticks may have a line break between them.
-        for (index, span) in text.split('`').enumerate().filter(|(index, _)| index % 2 == 1) {
-            let before: usize = text.split('`').take(index).map(|part| part.matches('\n').count()).sum();
-            found.push((passage.line + before, span.replace('\n', " ")));
+        let mut line = passage.line;
+        for (index, part) in text.split('`').enumerate() {
+            if index % 2 == 1 {
+                found.push((line, part.replace('\n', " ")));
+            }
+            line += part.matches('\n').count();
         }
     }
     found
@@ -103,24 +105,14 @@ fn without_fences(text: &str) -> String {
 impl Known {
     fn read(root: &Path) -> Result<Self> {
         let mut known = Self { words: BTreeSet::new(), paths: Vec::new() };
-        let mut directories = vec![root.to_owned()];
-        while let Some(directory) = directories.pop() {
-            for entry in fs::read_dir(&directory).with_context(|| directory.display().to_string())? {
-                let path = entry?.path();
-                let name = path.strip_prefix(root).expect("below the root").display().to_string();
-                let last = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                if IGNORED.contains(&last) || last == ".git" {
-                    continue;
-                }
-                known.add_path(&name);
-                if path.is_dir() {
-                    directories.push(path);
-                } else if let Some((_, mark)) = SOURCES.iter().find(|(ending, _)| name.ends_with(ending))
-                    && name != super::SETTINGS
-                    && let Ok(text) = fs::read_to_string(&path)
-                {
-                    known.add_source(&text, mark);
-                }
+        for (name, path) in entries(root, |_, last| last != ".git")? {
+            known.add_path(&name);
+            if !path.is_dir()
+                && name != SETTINGS
+                && let Some((_, comment)) = SOURCES.iter().find(|(ending, _)| name.ends_with(ending))
+                && let Ok(text) = fs::read_to_string(&path)
+            {
+                known.add_source(&text, *comment);
             }
         }
         Ok(known)
@@ -132,9 +124,9 @@ impl Known {
         self.paths.extend(name.strip_suffix(".rs").map(|name| format!("/{name}")));
     }
 
-    fn add_source(&mut self, text: &str, comment: &str) {
+    fn add_source(&mut self, text: &str, comment: Option<&str>) {
         for line in text.lines() {
-            let code = line.split(comment).next().unwrap_or_default();
+            let code = comment.and_then(|mark| line.split(mark).next()).unwrap_or(line);
             for word in words(code) {
                 if !self.words.contains(word) {
                     self.words.insert(word.to_owned());
@@ -198,7 +190,7 @@ mod tests {
         let mut known = Known { words: BTreeSet::new(), paths: Vec::new() };
         known.add_path("crates/sched/src/paths");
         known.add_path("crates/sched/src/paths/tick.rs");
-        known.add_source("fn pick_eevdf() {} // never first_eligible", "//");
+        known.add_source("fn pick_eevdf() {} // never first_eligible", Some("//"));
         known
     }
 

@@ -17,7 +17,7 @@ use clap::{Args as ClapArgs, Subcommand};
 use extract::Passage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// File with exceptions, and with what remains by area.
 const SETTINGS: &str = "xtask/language.toml";
@@ -180,28 +180,40 @@ struct ProseFile {
 
 /// Reads all files with prose, ordered by path. Recorded data of tests, fuzz targets and hidden directories are left out.
 fn files(root: &Path) -> Result<Vec<ProseFile>> {
+    let enters = |name: &str, last: &str| !name.ends_with("tests/data") && !last.starts_with('.');
     let mut files = Vec::new();
-    let mut directories = vec![root.to_owned()];
+    for (name, path) in entries(root, enters)? {
+        if path.is_dir() || name == WORDS {
+            continue;
+        }
+        let Ok(text) = fs::read_to_string(&path) else { continue };
+        if let Some(passages) = extract::passages(&name, &text) {
+            files.push(ProseFile { path: name, text, passages });
+        }
+    }
+    files.sort_by(|left, right| left.path.cmp(&right.path));
+    Ok(files)
+}
+
+/// Returns files and directories below the root, with their names from there. `enters` gets the name of a directory and the
+/// last part of it; directories without sources of the project are never entered.
+fn entries(root: &Path, enters: impl Fn(&str, &str) -> bool) -> Result<Vec<(String, PathBuf)>> {
+    let (mut found, mut directories) = (Vec::new(), vec![root.to_owned()]);
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(&directory).with_context(|| directory.display().to_string())? {
             let path = entry?.path();
             let name = path.strip_prefix(root).expect("below the root").display().to_string();
             let last = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if path.is_dir() {
-                let is_data = name.ends_with("tests/data");
-                if !is_data && !last.starts_with('.') && !IGNORED.contains(&last) {
-                    directories.push(path);
+                if IGNORED.contains(&last) || !enters(&name, last) {
+                    continue;
                 }
-            } else if name != WORDS {
-                let Ok(text) = fs::read_to_string(&path) else { continue };
-                if let Some(passages) = extract::passages(&name, &text) {
-                    files.push(ProseFile { path: name, text, passages });
-                }
+                directories.push(path.clone());
             }
+            found.push((name, path));
         }
     }
-    files.sort_by(|left, right| left.path.cmp(&right.path));
-    Ok(files)
+    Ok(found)
 }
 
 /// The crate of a file, or its topmost directory, or `pages` for files at the root.

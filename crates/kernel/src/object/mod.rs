@@ -70,7 +70,7 @@ impl Object {
     pub fn load(path: &Path) -> Result<Self, KernelError> {
         let failed = |what: String| {
             KernelError::Load(
-                Message::new(format!("{}: {what}", path.display())).with_help("fairlab kernel add builds it again"),
+                Message::in_file(path.display().to_string(), what).with_help("fairlab kernel add builds it again"),
             )
         };
         if IS_LOADED.swap(true, Ordering::SeqCst) {

@@ -99,3 +99,12 @@ impl fmt::Display for SetupError {
 }
 
 impl std::error::Error for SetupError {}
+
+impl From<SetupError> for Message {
+    fn from(error: SetupError) -> Self {
+        match error {
+            SetupError::Switch(message) | SetupError::Quota(message) | SetupError::Unsupported(message) => message,
+            error @ (SetupError::Topology(_) | SetupError::Frequency(_)) => Self::new(error.to_string()),
+        }
+    }
+}

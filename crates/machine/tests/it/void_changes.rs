@@ -4,6 +4,7 @@
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::series::KernelSeries;
+use fairlab_workload::message::Message;
 use fairlab_workload::scenario::{self, KernelLookup, ParseContext, SwitchNames};
 
 /// At 12 ms a task is forked for CPU 0, which an interrupt notifies. CPU 1 balances at its tick before the
@@ -39,7 +40,7 @@ fn a_task_with_a_slice_of_0_is_not_dequeued_for_the_policy_that_it_has() {
 }
 
 fn digest_of_6_12(parts: &[&str]) -> String {
-    let named = &|name: &str| Err(fairlab_workload::message::Message::new(format!("the test has no machine {name}")));
+    let named = &|name: &str| Err(Message::new(format!("the test has no machine {name}")));
     let kernel: KernelLookup<'_> = &|_| Ok(SwitchNames::BuiltIn(KernelSeries::V6_12));
     let context = ParseContext { given: None, named, vary: None, kernel };
     let scenario = scenario::parse_with_context("void", &parts.concat(), context).expect("the scenario is well formed");

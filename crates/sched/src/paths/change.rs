@@ -113,7 +113,7 @@ impl Sched {
         let p = &self.tasks[task.index()];
         let cpu = p.cpu;
         let (old_class, old_prio) = (p.class, p.prio());
-        let inherited = self.inherited_prio(task);
+        let inherited = self.inherited_prio(p.pi_top_task);
         let new_prio = normal_prio(policy, p.nice).min(inherited);
         let rq = self.rq_lock_clocked(ctx, cpu);
         // In 6.12, a fair policy without a slice resets the slice.
@@ -163,8 +163,7 @@ impl Sched {
     }
 
     /// Returns the priority that a task inherits from its most important waiter.
-    fn inherited_prio(&self, task: TaskId) -> Prio {
-        let waiter = self.tasks[task.index()].pi_top_task;
+    pub(crate) fn inherited_prio(&self, waiter: Option<TaskId>) -> Prio {
         waiter.map_or(NOT_INHERITED, |waiter| self.tasks[waiter.index()].prio())
     }
 
@@ -184,7 +183,7 @@ impl Sched {
         self.uclamp_used = true;
         let p = &self.tasks[task.index()];
         let (cpu, class, prio, policy) = (p.cpu, p.class, p.prio(), p.policy);
-        let moved = normal_prio(policy, p.nice).min(self.inherited_prio(task)) != prio;
+        let moved = normal_prio(policy, p.nice).min(self.inherited_prio(p.pi_top_task)) != prio;
         let rq = self.rq_lock_clocked(ctx, cpu);
         self.admit(ctx, task, policy).map_err(PolicyError::errno)?;
         let how = ReenqueueFlags { moved, ..ReenqueueFlags::default() };

@@ -9,7 +9,7 @@ use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::paths::change::ReenqueueFlags;
 use crate::paths::sched::Sched;
-use crate::state::prio::{MAX_RT_PRIO, NOT_INHERITED, class_of};
+use crate::state::prio::{MAX_RT_PRIO, class_of};
 use crate::state::snapshot::WaiterKey;
 use crate::types::ids::TaskId;
 
@@ -32,7 +32,7 @@ impl Sched {
     ///    parameters and a new budget of this size.
     /// 4. A task whose priority is lowered goes ahead of the others of its real-time priority.
     pub fn inherit_priority(&mut self, ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) {
-        let inherited = waiter.map_or(NOT_INHERITED, |waiter| self.tasks[waiter.index()].prio());
+        let inherited = self.inherited_prio(waiter);
         let p = &self.tasks[task.index()];
         let (cpu, old_class, old_prio, normal_prio) = (p.cpu, p.class, p.prio(), p.normal_prio());
         let prio = normal_prio.min(inherited);

@@ -107,7 +107,7 @@ pub fn capture(path: &Path, name: &str, raw: bool) -> Result<String, Message> {
     };
     let text = write::write(&captured, name);
     if !raw {
-        // What a person can do differs from what a writer of machine files can do.
+        // The remedy of the error is for a person who wrote the file.
         let help = "fairlab cannot describe the captured machine; capture it with --raw and edit the file";
         description::parse(&format!("{name}.toml"), &text).map_err(|error| error.with_help(help))?;
     }
