@@ -129,14 +129,14 @@ def feature_values(features: Features) -> dict[str, bool]:
         for name, is_on in given.items():
             # A text such as "no" is true in Python. Truth values of other libraries are neither texts nor containers.
             if is_on is None or isinstance(is_on, (str, bytes, Sequence, Mapping)):
-                raise _native.InputError(f"feature {name}: {is_on!r} is neither True nor False")
+                raise _native.input_error(f"feature {name}: {is_on!r} is neither True nor False")
         return {name: bool(is_on) for name, is_on in features.items()}
     values: dict[str, bool] = {}
     for word in features.split(",") if isinstance(features, str) else features:
         is_on = not word.startswith("NO_")
         name = word if is_on else word[len("NO_") :]
         if values.setdefault(name, is_on) != is_on:
-            raise _native.InputError(f"{name} is switched on and off; keep {name} or NO_{name}")
+            raise _native.input_error(f"{name} is switched on and off", f"keep {name} or NO_{name}")
     return values
 
 

@@ -90,7 +90,7 @@ class Comparison:
     def text(self, form: str = "text") -> str:
         """Return the comparison as ``text``, ``std``, ``mmtests``, ``lkp``, ``markdown``, ``json``, ``html`` or ``junit``."""
         if form not in self._formats:
-            raise _native.InputError(f"unknown format {form}; known formats: {', '.join(FORMATS)}")
+            raise _native.input_error(f"unknown format {form}", f"known formats: {', '.join(FORMATS)}")
         return self._formats[form]
 
     def verdict(self, metric: str, arm: str | None = None) -> str:
@@ -101,7 +101,7 @@ class Comparison:
                 verdict: str = row["changes"][place - 1]["verdict"]
                 return verdict
         known = ", ".join(row["name"] for row in self.data["comparison"]["rows"])
-        raise _native.InputError(f"unknown metric {metric}\nhelp: known metrics: {known}")
+        raise _native.input_error(f"unknown metric {metric}", f"known metrics: {known}")
 
     @property
     def table(self) -> Table:

@@ -70,7 +70,7 @@ class Machine:
         """
         text = self.toml
         if old not in text:
-            raise _native.InputError(f"{self.name}: its file does not contain `{old}`\nhelp: see Machine({self.name!r}).toml")
+            raise _native.input_error(f"{self.name}: its file does not contain `{old}`", f"see Machine({self.name!r}).toml")
         return Machine(f"{self.name}, edited", text.replace(old, new, 1))
 
     def __str__(self) -> str:

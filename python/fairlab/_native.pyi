@@ -17,6 +17,8 @@ __all__ = [
     "IdleRequest",
     "CpuSample",
     "command",
+    "input_error",
+    "run_error",
     "table_of_columns",
 ]
 
@@ -25,7 +27,12 @@ __version__: str
 # Creates the functions of a policy, by name, for one run.
 _PolicyFactory = Callable[[], dict[str, Callable[[Any], Any]]]
 
-class Error(Exception): ...
+class Error(Exception):
+    help: str | None
+    file: str | None
+    line: int | None
+    column: int | None
+
 class InputError(Error): ...
 class RunError(Error): ...
 
@@ -36,6 +43,8 @@ def command(
     policies: Sequence[tuple[str, _PolicyFactory]] | None = None,
     settings: str | None = None,
 ) -> tuple[list[str], list[str]]: ...
+def input_error(text: str, help: str | None = None) -> InputError: ...
+def run_error(text: str, help: str | None = None) -> RunError: ...
 def table_of_columns(name: str, columns: list[tuple[str, str]]) -> Table: ...
 @final
 class Table:

@@ -124,7 +124,7 @@ class PolicyFactory:
             self.name, self._new = getattr(policy, "__name__", "policy"), lambda: policy
         else:
             help = "give an object with one of these methods, its class, or a function"
-            raise _native.InputError(f"{policy!r} is not a policy: it has no method select, balance or idle_state\nhelp: {help}")
+            raise _native.input_error(f"{policy!r} is not a policy: it has no method select, balance or idle_state", help)
 
     def __call__(self) -> dict[str, Callable[[Any], Any]]:
         """Create the functions for one run."""

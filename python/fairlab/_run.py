@@ -106,7 +106,7 @@ class Run:
         if name in LARGE_TABLES:
             return self._large_table(name)
         if name not in self._events:
-            raise _native.InputError(f"unknown table {name}\nhelp: known tables: {', '.join(self.table_names)}")
+            raise _native.input_error(f"unknown table {name}", f"known tables: {', '.join(self.table_names)}")
         return self._events[name]
 
     def __repr__(self) -> str:

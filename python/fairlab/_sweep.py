@@ -66,7 +66,7 @@ def plan_spec(plan: str | os.PathLike[str] | Mapping[str, Any]) -> PlanSpec:
                 text = file.read()
         except OSError as error:
             help = "give the path of a plan; `fairlab sweep --help` shows one"
-            raise _native.InputError(f"{path}: cannot be read: {error.strerror}\nhelp: {help}") from error
+            raise _native.input_error(f"{path}: cannot be read: {error.strerror}", help) from error
         return PlanSpec(path, text, False, os.path.dirname(os.path.abspath(path)), ())
     texts = MemoryFiles()
 
@@ -83,7 +83,7 @@ def plan_spec(plan: str | os.PathLike[str] | Mapping[str, Any]) -> PlanSpec:
     settings = [taken.get("base", {}), taken.get("grid", {}), *taken.get("list", [])]
     if any("policy" in part for part in settings):
         help = "use compare() or evaluate()"
-        raise _native.InputError(f"a store cannot distinguish two policies of the same name\nhelp: {help}")
+        raise _native.input_error("a store cannot distinguish two policies of the same name", help)
     if "workload" in taken:
         taken["workload"] = texts.workload(taken["workload"])
     if "base" in taken:
@@ -246,4 +246,4 @@ def _on_cluster(
     if lost:
         help = "check that the workers are alive and have fairlab, then repeat the call to continue"
         noun = "point" if len(lost) == 1 else "points"
-        raise _native.RunError(f"the cluster has dropped {len(lost)} {noun}, such as {lost[0]}\nhelp: {help}")
+        raise _native.run_error(f"the cluster has dropped {len(lost)} {noun}, such as {lost[0]}", help)

@@ -95,7 +95,7 @@ def periodic(
     {'loop': -1, 'run': 500, 'timer': {'ref': 'unique', 'period': 5000}}
     """
     if (run_ms is None) == (percent is None):
-        raise _native.InputError("a periodic task needs either run_ms or percent of its period\nhelp: give one of them")
+        raise _native.input_error("a periodic task needs either run_ms or percent of its period", "give one of them")
     run_ms = period_ms * (percent or 0) / 100 if run_ms is None else run_ms
     return Task(name, phase.run(ms=run_ms) + phase.timer(ms=period_ms), **more)
 
@@ -170,7 +170,7 @@ class Workload:
         """Compose a workload of tasks. It lasts ``duration`` seconds unless ``for_`` is given; settings are further keys of rt-app's ``global``."""
         names = [task.name for task in tasks]
         if len(set(names)) < len(names):
-            raise _native.InputError(f"two tasks have the same name: {', '.join(names)}\nhelp: use different names, or instance=")
+            raise _native.input_error(f"two tasks have the same name: {', '.join(names)}", "use different names, or instance=")
         rtapp: dict[str, Any] = {"tasks": {task.name: task.to_rtapp() for task in tasks}}
         rtapp["global"] = {"duration": duration, **settings}
         return cls.from_rtapp(rtapp, name)
@@ -215,9 +215,9 @@ class Workload:
             rtapp = json.loads(self.text)
         except json.JSONDecodeError as error:
             help = "remove comments and trailing commas, which only rt-app accepts; scenarios are not JSON"
-            raise _native.InputError(f"{self.name}: is not plain JSON: {error}\nhelp: {help}") from error
+            raise _native.input_error(f"{self.name}: is not plain JSON: {error}", help) from error
         if not isinstance(rtapp, dict):
-            raise _native.InputError(f"{self.name}: is not a JSON object, as rt-app files are")
+            raise _native.input_error(f"{self.name}: is not a JSON object, as rt-app files are")
         return rtapp
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -231,7 +231,7 @@ class Workload:
         mine, others = self.to_rtapp(), other.to_rtapp()
         twice = sorted(set(mine.get("tasks", {})) & set(others.get("tasks", {})))
         if twice:
-            raise _native.InputError(f"both workloads have a task {twice[0]}\nhelp: rename one of them")
+            raise _native.input_error(f"both workloads have a task {twice[0]}", "rename one of them")
         merged = {key: {**others.get(key, {}), **mine.get(key, {})} for key in {**mine, **others}}
         merged["tasks"] = {**mine.get("tasks", {}), **others.get("tasks", {})}
         return Workload.from_rtapp(merged, f"{self.name} and {other.name}")

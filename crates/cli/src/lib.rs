@@ -59,8 +59,9 @@ pub fn main() -> ExitCode {
         // The signal has been reported with the partial results.
         Err(CliError::Stopped { signal }) => ExitCode::from(128 + signal),
         Err(error) => {
-            output.report_error(&error);
-            ExitCode::from(error.status())
+            let status = error.status();
+            output.report_error(error);
+            ExitCode::from(status)
         }
     }
 }

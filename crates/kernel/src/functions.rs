@@ -143,12 +143,15 @@ pub fn addresses_by_name(object: &Path) -> Result<BTreeMap<String, u64>, KernelE
     Ok(text.lines().filter_map(name_and_address).collect())
 }
 
+/// Names of functions by their addresses in an object.
+pub type NamesByAddress = BTreeMap<u64, String>;
+
 /// Returns the names of an object's functions by their addresses. Parts that the compiler split off have the
 /// name of their function.
 ///
 /// # Errors
 /// If the file beside the object cannot be read.
-pub fn names_by_address(object: &Path) -> Result<BTreeMap<u64, String>, KernelError> {
+pub fn names_by_address(object: &Path) -> Result<NamesByAddress, KernelError> {
     let whole = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
     Ok(addresses_by_name(object)?.into_iter().map(|(name, place)| (place, whole(&name))).collect())
 }

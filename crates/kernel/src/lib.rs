@@ -44,6 +44,7 @@ pub mod regressions;
 pub mod snapshot;
 pub mod store;
 pub mod symbols;
+pub mod trace_line;
 pub mod tree;
 pub mod worker;
 

@@ -37,11 +37,14 @@ pub(crate) fn write(tree: &Path, object: &Path) -> Result<(), KernelError> {
     fs::write(&path, serde_json::to_string(&meanings).expect("texts are JSON")).map_err(io_error_at(&path))
 }
 
+/// Meanings of features and tunables by their names.
+pub type SwitchMeanings = BTreeMap<String, String>;
+
 /// Returns the meanings that belong to an object, by name.
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn of_object(object: &Path) -> Result<BTreeMap<String, String>, KernelError> {
+pub fn of_object(object: &Path) -> Result<SwitchMeanings, KernelError> {
     let path = file_of(object);
     let text = fs::read_to_string(&path).map_err(io_error_at(&path))?;
     Ok(serde_json::from_str(&text).unwrap_or_default())

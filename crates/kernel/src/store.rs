@@ -49,8 +49,10 @@ impl Store {
         let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let cache = || var("XDG_CACHE_HOME").or_else(|| Some(var("HOME")?.join(".cache")));
         let root = var("FAIRLAB_KERNELS").or_else(|| Some(cache()?.join("fairlab/kernels")));
-        let message = "there is no folder for engines: neither FAIRLAB_KERNELS nor XDG_CACHE_HOME nor HOME is set\nhelp: set FAIRLAB_KERNELS";
-        root.map(Self::with_root).ok_or_else(|| KernelError::Input(Message::new(message.to_owned())))
+        root.map(Self::with_root).ok_or_else(|| {
+            let text = "there is no folder for engines: neither FAIRLAB_KERNELS nor XDG_CACHE_HOME nor HOME is set";
+            KernelError::Input(Message::new(text).with_help("set FAIRLAB_KERNELS"))
+        })
     }
 
     /// Returns the store in a folder.

@@ -12,7 +12,7 @@ mod sweep;
 mod table;
 mod work;
 
-use fairlab_cli::embed::{self, MemoryTexts};
+use fairlab_cli::embed::{self, MemoryTexts, Message};
 use policy::{BalanceRequest, CpuSample, IdleRequest, Policies, PolicyException, WakeRequest, policy_factories};
 use pyo3::prelude::*;
 use run::Run;
@@ -49,6 +49,22 @@ fn table_of_columns(name: String, columns: Vec<(String, String)>) -> PyResult<Ta
     Table::from_columns(name, &columns)
 }
 
+/// Returns the exception of wrong input.
+#[pyfunction]
+#[pyo3(signature = (text, help=None))]
+fn input_error(py: Python<'_>, text: String, help: Option<String>) -> Bound<'_, PyAny> {
+    let message = Message { help, ..Message::new(text) };
+    work::input_error(&message).into_value(py).into_bound(py).into_any()
+}
+
+/// Returns the exception of a failed run.
+#[pyfunction]
+#[pyo3(signature = (text, help=None))]
+fn run_error(py: Python<'_>, text: String, help: Option<String>) -> Bound<'_, PyAny> {
+    let message = Message { help, ..Message::new(text) };
+    work::run_error(&message).into_value(py).into_bound(py).into_any()
+}
+
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -64,5 +80,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<IdleRequest>()?;
     module.add_class::<CpuSample>()?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
+    module.add_function(wrap_pyfunction!(input_error, module)?)?;
+    module.add_function(wrap_pyfunction!(run_error, module)?)?;
     module.add_function(wrap_pyfunction!(table_of_columns, module)?)
 }

@@ -5,7 +5,7 @@ use crate::NamedTexts;
 use crate::policy::{Policies, PolicyException, policy_factories};
 use crate::table::Table;
 use crate::work::{exception_from_failure, run_interruptible};
-use fairlab_cli::embed::{CallError, MemoryTexts, run};
+use fairlab_cli::embed::{CallError, MemoryTexts, Message, run};
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ impl Run {
     /// Returns the summary as JSON.
     fn summary(&self) -> PyResult<String> {
         let text = serde_json::to_string(self.run.summary());
-        text.map_err(|error| exception_from_failure(CallError::Run(error.to_string())))
+        text.map_err(|error| exception_from_failure(CallError::Run(Message::new(error.to_string()))))
     }
 
     #[getter]

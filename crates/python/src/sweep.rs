@@ -3,8 +3,8 @@
 
 use crate::NamedTexts;
 use crate::policy::{Policies, PolicyException, policy_factories};
-use crate::work::{InputError, RunError, exception_from_failure, run_interruptible};
-use fairlab_cli::embed::{MemoryTexts, sweep};
+use crate::work::{exception_from_failure, input_error, run_error, run_interruptible};
+use fairlab_cli::embed::{MemoryTexts, Message, sweep};
 use fairlab_study::sweep::store::StoredResult;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ impl Sweep {
         texts: NamedTexts,
         policies: Option<Policies>,
     ) -> PyResult<Self> {
-        let wrong = |error: &dyn std::fmt::Display| InputError::new_err(format!("{name}: {error}"));
+        let wrong = |error: &dyn std::fmt::Display| input_error(&Message::in_file(name.as_str(), error.to_string()));
         let plan: toml::Value = serde_json::from_str(json).map_err(|error| wrong(&error))?;
         let text = toml::to_string(&plan).map_err(|error| wrong(&error))?;
         Self::read(py, name, text, directory, texts, policies)
@@ -127,7 +127,9 @@ impl Store {
     /// Stores results: identity, digest and metrics or the reason of failure, and wall-clock time.
     fn put(&self, results: Vec<StoredRow>) -> PyResult<()> {
         let done = |(id, outcome, why, wall_ns): StoredRow| {
-            let outcome = outcome.map(|(digest, metrics)| sweep::PointResult { digest, metrics }).ok_or(why);
+            let outcome = outcome
+                .map(|(digest, metrics)| sweep::PointResult { digest, metrics })
+                .ok_or_else(|| Message::from_display(&why));
             (id, StoredResult { outcome, wall_ns })
         };
         let results: Vec<(String, StoredResult)> = results.into_iter().map(done).collect();
@@ -147,7 +149,7 @@ impl Store {
     fn results(&self) -> PyResult<Vec<PointOutcome>> {
         let row = |(point, outcome): sweep::PointOutcome| match outcome {
             Ok(outcome) => (point.settings, point.seed, Some((outcome.digest, outcome.metrics)), String::new()),
-            Err(why) => (point.settings, point.seed, None, why),
+            Err(error) => (point.settings, point.seed, None, error.to_string()),
         };
         let results = self.open(|store| store.results().map_err(exception_from_failure))?;
         Ok(results.into_iter().map(row).collect())
@@ -165,6 +167,6 @@ impl Store {
     }
 
     fn open<T>(&self, work: impl FnOnce(&mut sweep::SweepStore) -> PyResult<T>) -> PyResult<T> {
-        work(self.lock().as_mut().ok_or_else(|| RunError::new_err("the store is closed"))?)
+        work(self.lock().as_mut().ok_or_else(|| run_error(&Message::new("the store is closed")))?)
     }
 }

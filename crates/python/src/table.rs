@@ -2,7 +2,7 @@
 //! Arrow tables for readers such as polars, pandas, pyarrow and DuckDB. Columns are built once and passed by
 //! address.
 
-use crate::work::{RunError, exception_from_failure};
+use crate::work::{exception_from_failure, run_error};
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::Int32Type;
@@ -13,7 +13,7 @@ use arrow_array::{
 use arrow_buffer::NullBuffer;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, Field, Schema};
-use fairlab_cli::embed::CallError;
+use fairlab_cli::embed::{CallError, Message};
 use fairlab_observe::export::columns::{CollectedTable, ColumnValues, TableColumn};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
@@ -29,7 +29,7 @@ pub(crate) struct Table {
 }
 
 fn arrow_error(error: &ArrowError) -> PyErr {
-    RunError::new_err(error.to_string())
+    run_error(&Message::new(error.to_string()))
 }
 
 impl Table {
@@ -45,8 +45,9 @@ impl Table {
     /// Builds a table from columns whose values are JSON arrays.
     pub(crate) fn from_columns(name: String, columns: &[(String, String)]) -> PyResult<Self> {
         let read = |(column, values): &(String, String)| {
-            let values: Vec<Option<Value>> = serde_json::from_str(values)
-                .map_err(|error| exception_from_failure(CallError::Input(format!("{name}: {column}: {error}"))))?;
+            let values: Vec<Option<Value>> = serde_json::from_str(values).map_err(|error| {
+                exception_from_failure(CallError::Input(Message::new(format!("{name}: {column}: {error}"))))
+            })?;
             Ok((column.clone(), array_of_values(&values)))
         };
         let columns = columns.iter().map(read).collect::<PyResult<_>>()?;
@@ -92,10 +93,9 @@ impl Table {
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let column = self.batch.column_by_name(name).ok_or_else(|| {
             let help = format!("columns are {}", self.column_names().join(", "));
-            exception_from_failure(CallError::Input(format!(
-                "the table {} has no column {name}\nhelp: {help}",
-                self.name
-            )))
+            exception_from_failure(CallError::Input(
+                Message::new(format!("the table {} has no column {name}", self.name)).with_help(help),
+            ))
         })?;
         PyList::new(py, (0..column.len()).map(|row| cell(py, column, row)).collect::<PyResult<Vec<_>>>()?)
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Execution of long work without the interpreter's lock, with polling for Ctrl-C.
 
-use fairlab_cli::embed::{self, CallError};
+use fairlab_cli::embed::{self, CallError, Message};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
@@ -10,7 +10,12 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-create_exception!(_native, Error, PyException, "Error of fairlab. The message states the remedy after `help:`.");
+create_exception!(
+    _native,
+    Error,
+    PyException,
+    "Error of fairlab. `help` is the remedy; `file`, `line` and `column` are the place. Each is None if it is unknown."
+);
 create_exception!(_native, InputError, Error, "Wrong input.");
 create_exception!(_native, RunError, Error, "A run could not continue, or its results could not be written.");
 
@@ -34,7 +39,8 @@ pub(crate) fn run_interruptible<T: Send>(
             Python::attach(|py| py.detach(work))
         };
         let worker = thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, doing);
-        let worker = worker.map_err(|error| RunError::new_err(format!("a thread cannot be started: {error}")))?;
+        let worker =
+            worker.map_err(|error| run_error(&Message::new(format!("a thread cannot be started: {error}"))))?;
         let interrupted: Option<PyErr> = py.detach(move || {
             let mut interrupted = None;
             loop {
@@ -61,14 +67,44 @@ pub(crate) fn run_interruptible<T: Send>(
 /// Converts a failure to an exception with the message of the command.
 pub(crate) fn exception_from_failure(failure: CallError) -> PyErr {
     match failure {
-        CallError::Input(message) => InputError::new_err(message),
-        CallError::Run(message) | CallError::Gate(message) => RunError::new_err(message),
+        CallError::Input(message) => input_error(&message),
+        CallError::Run(message) | CallError::Gate(message) => run_error(&message),
         CallError::Stopped => PyKeyboardInterrupt::new_err("stopped"),
+    }
+}
+
+/// Returns the exception of wrong input.
+pub(crate) fn input_error(message: &Message) -> PyErr {
+    with_parts(InputError::new_err(message.to_string()), message)
+}
+
+/// Returns the exception of a failed run.
+pub(crate) fn run_error(message: &Message) -> PyErr {
+    with_parts(RunError::new_err(message.to_string()), message)
+}
+
+/// Gives an exception the parts of its message as attributes.
+fn with_parts(error: PyErr, message: &Message) -> PyErr {
+    let place = message.place.as_ref();
+    let file = place.map(|place| place.file.as_str());
+    let (line, column) = (place.and_then(|place| place.line), place.and_then(|place| place.column));
+    let set = |py: Python<'_>| {
+        let value = error.value(py);
+        value.setattr("help", message.help.as_deref())?;
+        value.setattr("file", file)?;
+        value.setattr("line", line)?;
+        value.setattr("column", column)
+    };
+    match Python::attach(set) {
+        Ok(()) => error,
+        Err(failure) => failure,
     }
 }
 
 fn panic_exception(panic: &(dyn Any + Send)) -> PyErr {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     let text = text.unwrap_or("no message");
-    RunError::new_err(format!("fairlab has a bug: {text}\nhelp: please report it, with the code that caused it"))
+    run_error(
+        &Message::new(format!("fairlab has a bug: {text}")).with_help("please report it, with the code that caused it"),
+    )
 }

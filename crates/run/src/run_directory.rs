@@ -9,6 +9,7 @@
 use crate::input::InputCopy;
 use crate::manifest::{MANIFEST, SUMMARY};
 use fairlab_observe::sha256;
+use fairlab_workload::message::Message;
 use serde::Serialize;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
@@ -41,6 +42,17 @@ impl fmt::Display for DirectoryError {
 }
 
 impl std::error::Error for DirectoryError {}
+
+impl From<DirectoryError> for Message {
+    fn from(error: DirectoryError) -> Self {
+        let help = if error.is_unsuitable {
+            "-o takes a new or empty directory, or the directory of an earlier run"
+        } else {
+            "check for free space on the device; nothing has been written"
+        };
+        Self::in_file(error.path.display().to_string(), error.cause.to_string()).with_help(help)
+    }
+}
 
 fn unsuitable(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
     move |cause| DirectoryError { path: path.to_owned(), cause, is_unsuitable: true }

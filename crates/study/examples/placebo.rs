@@ -37,6 +37,7 @@ use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, Compariso
 use fairlab_study::experiment::metrics::{MetricDirection, RequestedMetric};
 use fairlab_study::experiment::{Arms, Observation, repeat};
 use fairlab_study::pool;
+use fairlab_workload::message::Message;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -105,7 +106,7 @@ impl Random {
 }
 
 /// Returns the name of a load, and a run of it with random parameters.
-fn placebo_load(trial: u64, random: &mut Random) -> Result<(&'static str, RunSpec), String> {
+fn placebo_load(trial: u64, random: &mut Random) -> Result<(&'static str, RunSpec), Message> {
     let cpus = random.one_of(&[1, 2, 4, 8]);
     let end = random.between(80, 160);
     let head = format!("cpus {cpus}\nend {end}ms\n");
@@ -116,7 +117,7 @@ fn placebo_load(trial: u64, random: &mut Random) -> Result<(&'static str, RunSpe
     let on_board = |line: String| {
         let mut spec = RunSpec::new(benchmark(&line)?);
         spec.settings.machine = Some(InputFile::new("hikey960"));
-        Ok::<_, String>(spec)
+        Ok::<_, Message>(spec)
     };
     let (name, spec) = match trial % 11 {
         0 => (
@@ -220,19 +221,18 @@ fn file(text: String) -> WorkloadSpec {
     WorkloadSpec::File(InputFile::new("placebo.scn").with_text(text))
 }
 
-fn benchmark(line: &str) -> Result<WorkloadSpec, String> {
-    let benchmark = bench::parse(line, LineOf::Command("placebo")).map_err(|error| error.to_string())?;
+fn benchmark(line: &str) -> Result<WorkloadSpec, Message> {
+    let benchmark = bench::parse(line, LineOf::Command("placebo"))?;
     Ok(WorkloadSpec::Bench(BenchSpec { line: line.to_owned(), benchmark }))
 }
 
 /// Runs a spec with a seed, and returns the result as `fairlab compare` reads it.
-fn run(spec: &RunSpec, seed: u64) -> Result<Value, String> {
-    let text = |error: &dyn std::fmt::Display| error.to_string();
-    let prepared = prepare(&spec.clone().with_seed(Some(seed))).map_err(|error| text(&error))?;
-    let mut ready = prepared.boot().map_err(|error| text(&error))?;
+fn run(spec: &RunSpec, seed: u64) -> Result<Value, Message> {
+    let prepared = prepare(&spec.clone().with_seed(Some(seed)))?;
+    let mut ready = prepared.boot()?;
     let whole = ready.machine.duration();
     let mut observers = RunObservers { bench: ready.bench, ..RunObservers::for_summary(&ready.machine) };
-    drive(&mut ready.machine, &mut observers, ready.about.warmup, &mut |_| true).map_err(|error| text(&error))?;
+    drive(&mut ready.machine, &mut observers, ready.about.warmup, &mut |_| true)?;
     let result = RunResult::new(&ready.machine, observers, &ready.about, whole);
     let mut json = serde_json::to_value(result.summary).expect("a summary is JSON");
     json["bench"] = result.bench.map_or(Value::Null, |bench| bench.data);
@@ -246,13 +246,13 @@ struct ArmsWithOwnSeeds {
 }
 
 impl Arms for ArmsWithOwnSeeds {
-    type Error = String;
+    type Error = Message;
 
     fn nr_arms(&self) -> usize {
         2
     }
 
-    fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, String> {
+    fn run(&self, arm: usize, seed: u64) -> Result<Option<Observation>, Message> {
         let json = run(&self.specs[arm], seed + SEEDS_OF_ARM * arm as u64)?;
         Observation::from_result(&json, &self.asked).map(Some)
     }
@@ -262,18 +262,18 @@ impl Arms for ArmsWithOwnSeeds {
 struct PlaceboSwitches(RunSpec);
 
 impl Switches for PlaceboSwitches {
-    type Error = String;
+    type Error = Message;
 
     fn nr_switches(&self) -> usize {
         4
     }
 
-    fn run(&self, set: &[usize], seed: u64) -> Result<f64, String> {
+    fn run(&self, set: &[usize], seed: u64) -> Result<f64, Message> {
         let of_set: u64 = set.iter().map(|switch| 1 << switch).sum();
         let json = run(&self.0, seed + SEEDS_OF_ARM * of_set)?;
         let observation = Observation::from_available(&json, &[]);
         let judged = observation.metrics.iter().find(|(metric, _)| metric.better != MetricDirection::Neither);
-        judged.map(|(_, value)| *value).ok_or_else(|| "the run has no metric with a better direction".to_owned())
+        judged.map(|(_, value)| *value).ok_or_else(|| Message::new("the run has no metric with a better direction"))
     }
 }
 
@@ -299,7 +299,7 @@ fn record(kind: TrialKind, trial: u64, load: &str, comparison: &Comparison) -> T
     }
 }
 
-fn make(kind: TrialKind, trial: u64) -> Result<TrialRecord, String> {
+fn make(kind: TrialKind, trial: u64) -> Result<TrialRecord, Message> {
     let mut random = Random::of_trial(kind, trial);
     let first_seed = 1 + trial * 1000;
     let planted = match kind {

@@ -37,36 +37,43 @@ struct ArmTable {
 }
 
 impl TryFrom<ArmTable> for ArmDefinition {
-    type Error = String;
+    type Error = Message;
 
-    fn try_from(ArmTable { name, meaning, settings: table }: ArmTable) -> Result<Self, String> {
+    fn try_from(ArmTable { name, meaning, settings: table }: ArmTable) -> Result<Self, Message> {
         let mut settings = Settings::default();
-        let place = name.as_ref().map_or_else(String::new, |name| format!("arm {name}: "));
+        let about_arm = |error: Message| match &name {
+            Some(name) => error.about(format!("arm {name}")),
+            None => error,
+        };
         for (key, value) in &table {
-            read_setting(&mut settings, key, value).map_err(|error| format!("{place}{error}"))?;
+            read_setting(&mut settings, key, value).map_err(about_arm)?;
         }
         for change in settings.changes() {
-            let with_key = |error: Message| format!("{place}{}: {}: {error}", change.setting.name, change.text);
+            let with_key = |error: Message| about_arm(error.about(format!("{}: {}", change.setting.name, change.text)));
             change.check_built_in(settings.kernel.map(Kernel::series)).map_err(with_key)?;
         }
-        let missing = |key: &str| format!("{place}there is no `{key}`\nhelp: add it: {key} = ...");
+        let missing = |key: &str| {
+            about_arm(Message::new(format!("there is no `{key}`")).with_help(format!("add it: {key} = ...")))
+        };
         Ok(Self {
             meaning: meaning.ok_or_else(|| missing("meaning"))?,
-            name: name.ok_or_else(|| missing("name"))?,
+            name: name.clone().ok_or_else(|| missing("name"))?,
             settings,
         })
     }
 }
 
-/// Reads a key of an arm into settings. The error has its remedy after `help:`.
-fn read_setting(settings: &mut Settings, key: &str, value: &Value) -> Result<(), String> {
+/// Reads a key of an arm into settings.
+fn read_setting(settings: &mut Settings, key: &str, value: &Value) -> Result<(), Message> {
     let known = || SETTINGS.iter().filter(|setting| setting.commands & commands::STUDY_ARM != 0);
     let Some(setting) = known().find(|setting| setting.name == key) else {
         let names: Vec<&str> = known().map(|setting| setting.name).chain(["name", "meaning"]).collect();
-        return Err(format!("unknown key `{key}`\nhelp: {}", suggest::help(key, "keys here", &names)));
+        let help = suggest::help(key, "keys here", &names);
+        return Err(Message::new(format!("unknown key `{key}`")).with_help(help));
     };
-    for text in texts_of(value).ok_or_else(|| format!("{key}: a value of this type is not a setting"))? {
-        setting.read(settings, &text).map_err(|error| format!("{key}: {text}: {error}"))?;
+    let texts = texts_of(value);
+    for text in texts.ok_or_else(|| Message::new(format!("{key}: a value of this type is not a setting")))? {
+        setting.read(settings, &text).map_err(|error| error.about(format!("{key}: {text}")))?;
     }
     Ok(())
 }
@@ -101,7 +108,7 @@ impl ArmDefinition {
     /// # Errors
     /// If a setting does not fit the machine.
     pub(crate) fn applied_to(&self, mut setup: Setup) -> Result<Setup, StudyError> {
-        let wrong = |error| StudyError::Measurement(format!("arm {}: {error}", self.name));
+        let wrong = |error| StudyError::Measurement(Message::from(error).about(format!("arm {}", self.name)));
         apply(&mut setup, &self.settings, Some(self.settings.kernel.unwrap_or_default())).map_err(wrong)?;
         Ok(setup)
     }

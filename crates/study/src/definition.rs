@@ -8,7 +8,7 @@ use crate::data::robustness::RobustnessDefinition;
 use crate::data::runs::RunDefinition;
 use crate::evidence::Evidence;
 use crate::headline::HeadlineDefinition;
-pub use crate::read::DefinitionError;
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -231,14 +231,14 @@ impl TableDefinition {
         lists || says(&self.run, &self.figure) || self.rows.iter().any(|row| says(&row.run, &row.figure))
     }
 
-    /// Returns the error about a row's published value, and its remedy; `None` for a valid row.
+    /// Returns the error about a row's published value; `None` for a valid row.
     ///
     /// Rules:
     /// - A row has `evidence` if and only if it has a published value, and `spread` only with a published
     ///   number.
     /// - A rule is not wider than the change that it judges, nor than three published standard deviations,
     ///   unless `why` gives the reason.
-    pub(crate) fn row_validation_error(&self, row: &RowDefinition) -> Option<(String, String)> {
+    pub(crate) fn row_validation_error(&self, row: &RowDefinition) -> Option<Message> {
         if row.published.is_some() != row.evidence.is_some() {
             let kinds = Evidence::KINDS.map(|(name, _)| name).join(", ");
             let help = format!(
@@ -248,11 +248,11 @@ impl TableDefinition {
                 Some(_) => ("a published figure needs its `evidence`", help),
                 None => ("`evidence` without a published figure", "leave it out".to_owned()),
             };
-            return Some((message.to_owned(), help));
+            return Some(Message::new(message).with_help(help));
         }
         let Some(published) = row.published.as_ref().and_then(FigureValue::number) else {
-            let help = || "leave it out: it belongs to a published number".to_owned();
-            return row.spread.map(|_| ("`spread` without a published number".to_owned(), help()));
+            let error = Message::new("`spread` without a published number");
+            return row.spread.map(|_| error.with_help("leave it out: it belongs to a published number"));
         };
         let width = row.verdict.unwrap_or(self.verdict).width(published);
         let is_said = row.why.is_some() || (row.verdict.is_none() && self.why.is_some());
@@ -261,8 +261,8 @@ impl TableDefinition {
             Some(spread) if width > 3.0 * spread => "three published standard deviations",
             _ => return None,
         };
-        let message = format!("the rule allows {width:.2}, which is wider than {than}");
-        (!is_said).then(|| (message, "narrow it, or say `why`".to_owned()))
+        let error = || Message::new(format!("the rule allows {width:.2}, which is wider than {than}"));
+        (!is_said).then(|| error().with_help("narrow it, or say `why`"))
     }
 }
 
@@ -336,14 +336,14 @@ mod tests {
             "name = 's'\ntitle = 's'\nsource = 's'\n[[arm]]\nname = 'a'\nmeaning = 'a'\n[[table]]\nname = 't'\ntitle = 't'\n\
              metric = 'm'\nunit = 'u'\n{table}\nrows = [{{ label = 'r', arm = 'a'{row} }}]\n"
         );
-        StudyDefinition::parse("studies/s.toml", &text).map_or_else(|error| error.to_string(), |_| String::new())
+        StudyDefinition::parse("studies/s.toml", &text).map_or_else(|error| error.one_line(), |_| String::new())
     }
 
     #[test]
     fn a_published_figure_has_evidence_and_nothing_else_has() {
         let message = complaint("", ", published = 1");
         assert!(
-            message.starts_with("studies/s.toml: table t, row r: a published figure needs its `evidence`\nhelp: kinds"),
+            message.starts_with("studies/s.toml: table t, row r: a published figure needs its `evidence` help: kinds"),
             "{message}"
         );
         assert!(complaint("", ", evidence = 'trivial'").contains("`evidence` without a published figure"));
@@ -359,8 +359,7 @@ mod tests {
         let row = ", published = 2.0, spread = 0.5, evidence = 'predicted'";
         let wide = "change = true\nverdict = { within = 3.0 }";
         assert!(
-            complaint(wide, row)
-                .contains("allows 3.00, which is wider than the change that it judges\nhelp: narrow it")
+            complaint(wide, row).contains("allows 3.00, which is wider than the change that it judges help: narrow it")
         );
         let within = "change = true\nverdict = { within = 1.6 }";
         assert!(complaint(within, row).contains("wider than three published standard deviations"));

@@ -5,12 +5,13 @@
 //! support; the rows of other tables are changes if their code makes them.
 
 use crate::data::DataStudy;
-use crate::definition::{ChangeAs, DefinitionError, FigureValue, RowDefinition, StudyDefinition, TableDefinition};
+use crate::definition::{ChangeAs, FigureValue, RowDefinition, StudyDefinition, TableDefinition};
 use crate::loaded::LoadedStudy;
-use crate::read::unknown;
+use crate::read::{error_in, unknown};
 use crate::report::ReportRow;
 use crate::{NoProgress, StudyError, StudyOptions};
 use fairlab_machine::description::{self, MachineDescription};
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 
 /// Headline of a study.
@@ -37,7 +38,7 @@ impl HeadlineDefinition {
     ///
     /// # Errors
     /// If a table, a row or an arm does not exist, or if the table does not support `from`.
-    pub(crate) fn check(&self, file: &str, study: &StudyDefinition) -> Result<(), DefinitionError> {
+    pub(crate) fn check(&self, file: &str, study: &StudyDefinition) -> Result<(), Message> {
         let tables: Vec<&str> = study.tables.iter().map(|table| table.name.as_str()).collect();
         let Some(table) = study.tables.iter().find(|table| table.name == self.table) else {
             return Err(unknown(file, "headline", "table", &self.table, &tables));
@@ -54,9 +55,8 @@ impl HeadlineDefinition {
             return Err(unknown(file, "headline", "row", &self.row, &rows));
         }
         if self.from.is_some() && (!table.is_data() || table.from.is_some()) {
-            let message = format!("`from` does not apply to rows of {}", table.name);
-            let help = "leave it out: the rows are changes, or code fills them".to_owned();
-            return Err(DefinitionError::name(file, "headline".to_owned(), message, help));
+            let text = format!("`from` does not apply to rows of {}", table.name);
+            return Err(error_in(file, "headline", text, "leave it out: the rows are changes, or code fills them"));
         }
         Ok(())
     }
@@ -95,8 +95,8 @@ impl LoadedStudy {
     /// If the study has none.
     pub(crate) fn headline(&self) -> Result<&HeadlineDefinition, StudyError> {
         self.definition.headline.as_ref().ok_or_else(|| {
-            let help = "add `[headline]` with name, table, row and arm".to_owned();
-            StudyError::Refused(self.definition.name.clone(), "it has no headline".to_owned(), help)
+            let help = "add `[headline]` with name, table, row and arm";
+            StudyError::rejected_options(&self.definition.name, "it has no headline", help)
         })
     }
 
@@ -122,7 +122,7 @@ impl LoadedStudy {
     pub(crate) fn headline_machines(&self, choices: &StudyOptions) -> Result<Vec<MachineDescription>, StudyError> {
         let Some(data) = self.headline_data()? else {
             let name = self.definition.machine.as_deref().expect("studies with code name their machine");
-            let machine = description::load(name).map_err(|error| StudyError::Measurement(error.to_string()))?;
+            let machine = description::load(name)?;
             return Ok(vec![machine]);
         };
         let home = self.home(choices)?;
@@ -148,7 +148,7 @@ impl LoadedStudy {
         };
         let rows = tables.into_iter().filter(|table| table.name == headline.table).flat_map(|table| table.rows);
         let row = rows.into_iter().find(|row| row.label == headline.row && row.arm == headline.arm);
-        row.ok_or_else(|| StudyError::Measurement("the study does not fill its headline's row".to_owned()))
+        row.ok_or_else(|| StudyError::measurement("the study does not fill its headline's row"))
     }
 }
 
@@ -162,7 +162,7 @@ mod tests {
         let text = LoadedStudy::new("nohz-misfit-kicks").expect("there is such a study").text;
         assert!(text.contains(from), "{from}");
         let study = StudyDefinition::parse("my.toml", &text.replacen(from, to, 1));
-        study.map_or_else(|error| error.to_string(), |_| String::new())
+        study.map_or_else(|error| error.one_line(), |_| String::new())
     }
 
     #[test]
@@ -191,15 +191,19 @@ mod tests {
             (
                 "table = \"four\"",
                 "table = \"fuor\"",
-                "my.toml: headline: there is no table fuor\nhelp: did you mean `four`?",
+                "my.toml: headline: there is no table fuor help: did you mean `four`?",
             ),
             (
                 "row = \"big CPUs\"",
                 "row = \"big CPU\"",
-                "headline: there is no row big CPU\nhelp: did you mean `big CPUs`?",
+                "headline: there is no row big CPU help: did you mean `big CPUs`?",
             ),
-            ("from = \"before\"\n", "from = \"old\"\n", "headline: there is no arm old\nhelp: arms: "),
-            ("from = \"before\"\n", "form = \"before\"\n", "unknown key `form`\nhelp: did you mean `from`?"),
+            ("from = \"before\"\n", "from = \"old\"\n", "headline: there is no arm old help: arms: "),
+            (
+                "from = \"before\"\n",
+                "form = \"before\"\n",
+                "my.toml:18:1: unknown key `form` help: did you mean `from`?",
+            ),
         ] {
             let message = complaint(from, to);
             assert!(message.contains(expected), "{to}: {message}");

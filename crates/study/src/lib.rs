@@ -37,9 +37,12 @@ mod window;
 
 pub use data::execute::PreparedCase;
 
-use definition::{DefinitionError, StudyDefinition};
+use definition::StudyDefinition;
+use fairlab_machine::sim::{RunError, SetupError};
 use fairlab_run::settings::Settings;
+use fairlab_workload::message::Message;
 use report::StudyReport;
+use std::fmt;
 use table_schema::TableSchema;
 
 /// Length of a study's runs.
@@ -97,31 +100,56 @@ impl ProgressReporter for NoProgress {
 }
 
 /// Reason why a study could not be run.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StudyError {
-    /// No built-in study has this name; the second field lists the known names.
-    #[error("there is no study `{0}`; there are {1}")]
-    Unknown(String, String),
-    /// The study's file cannot be read.
-    #[error(
-        "{0}: cannot be read: {1}\nhelp: give the name of a study (see `fairlab study list`) or the path of a study's file"
-    )]
-    Unreadable(String, std::io::Error),
-    /// The study cannot be run with these options. Fields: name of the study, reason, remedy.
-    #[error("study {0}: {1}\nhelp: {2}")]
-    Refused(String, String, String),
-    /// The study's data are malformed.
-    #[error(transparent)]
-    Definition(#[from] DefinitionError),
-    /// A machine could not be set up.
-    #[error(transparent)]
-    Setup(#[from] fairlab_machine::sim::SetupError),
-    /// A run stopped with an error.
-    #[error(transparent)]
-    Run(#[from] fairlab_machine::sim::RunError),
+    /// Wrong input: the study does not exist, its data are malformed, or the options do not apply to it.
+    #[error("{0}")]
+    Input(Message),
+    /// A machine could not be set up, or a run stopped with an error.
+    #[error("{0}")]
+    Run(Message),
     /// A run did not produce the event or value to measure.
     #[error("{0}")]
-    Measurement(String),
+    Measurement(Message),
+}
+
+impl StudyError {
+    /// Returns the error of options that do not apply to the study of this name.
+    pub fn rejected_options(study: &str, text: impl fmt::Display, help: impl Into<String>) -> Self {
+        Self::Input(Message::new(format!("study {study}: {text}")).with_help(help))
+    }
+
+    /// Returns the error of a value that a run does not have.
+    pub(crate) fn measurement(text: impl Into<String>) -> Self {
+        Self::Measurement(Message::new(text))
+    }
+}
+
+impl From<Message> for StudyError {
+    /// Returns the error of malformed data.
+    fn from(message: Message) -> Self {
+        Self::Input(message)
+    }
+}
+
+impl From<StudyError> for Message {
+    fn from(error: StudyError) -> Self {
+        match error {
+            StudyError::Input(message) | StudyError::Run(message) | StudyError::Measurement(message) => message,
+        }
+    }
+}
+
+impl From<SetupError> for StudyError {
+    fn from(error: SetupError) -> Self {
+        Self::Run(error.into())
+    }
+}
+
+impl From<RunError> for StudyError {
+    fn from(error: RunError) -> Self {
+        Self::Run(error.into())
+    }
 }
 
 /// Runs a study's cases on another scheduler than the built-in one, for example on a compiled-kernel engine,
@@ -190,7 +218,7 @@ impl BuiltInStudy {
     }
 
     /// Parses the study's data, and checks that its code knows every table, row and arm that they name.
-    fn read(&self) -> Result<StudyDefinition, DefinitionError> {
+    fn read(&self) -> Result<StudyDefinition, Message> {
         let definition = StudyDefinition::parse(&self.file(), self.data)?;
         table_schema::check(&self.file(), &definition, self.forms)?;
         Ok(definition)
@@ -201,7 +229,7 @@ impl BuiltInStudy {
 ///
 /// # Errors
 /// If the data of one of them are malformed.
-pub fn list() -> Result<Vec<StudyDefinition>, DefinitionError> {
+pub fn list() -> Result<Vec<StudyDefinition>, Message> {
     STUDIES.iter().map(BuiltInStudy::read).collect()
 }
 

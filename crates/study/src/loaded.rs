@@ -4,12 +4,14 @@
 use crate::data::robustness::TABLE;
 use crate::data::workloads::InputFiles;
 use crate::data::{self, DataStudyResult};
-use crate::definition::{DefinitionError, StudyDefinition};
+use crate::definition::StudyDefinition;
+use crate::read::error_in;
 use crate::report::{ReportTable, StudyReport};
 use crate::{
     BuiltInStudy, ExternalRunner, PreparedCase, ProgressReporter, STUDIES, StudyError, StudyOptions, table_schema,
 };
 use fairlab_machine::sim::Setup;
+use fairlab_workload::message::Message;
 use fairlab_workload::source_text::utf8_text;
 use fairlab_workload::suggest;
 use std::path::{Path, PathBuf};
@@ -54,15 +56,20 @@ impl LoadedStudy {
             name_or_file.ends_with(".toml") || name_or_file.contains('/') || Path::new(name_or_file).is_file();
         if !is_path {
             let names: Vec<&str> = STUDIES.iter().map(|study| study.name).collect();
-            return Err(StudyError::Unknown(name_or_file.to_owned(), names.join(", ")));
+            let error = Message::new(format!("there is no study `{name_or_file}`; there are {}", names.join(", ")));
+            let help = "see `fairlab study list`, or give the path of a study's file";
+            return Err(StudyError::Input(error.with_help(help)));
         }
         Self::of_file(name_or_file)
     }
 
     fn of_file(file: &str) -> Result<Self, StudyError> {
         let path = Path::new(file);
-        let bytes = std::fs::read(path).map_err(|error| StudyError::Unreadable(file.to_owned(), error))?;
-        let text = utf8_text(file, &bytes).map_err(|error| StudyError::Measurement(error.to_string()))?.to_owned();
+        let bytes = std::fs::read(path).map_err(|error| {
+            let help = "give the name of a study (see `fairlab study list`) or the path of a study's file";
+            Message::in_file(file, format!("cannot be read: {error}")).with_help(help)
+        })?;
+        let text = utf8_text(file, &bytes)?.to_owned();
         let definition = StudyDefinition::parse(file, &text)?;
         table_schema::check(file, &definition, &[])?;
         let directory = path.parent().map_or_else(PathBuf::new, Path::to_owned);
@@ -114,8 +121,8 @@ impl LoadedStudy {
         let name = runner.name();
         if self.definition.runs.is_empty() {
             let what = format!("its code runs only on the built-in scheduler, not on {name}");
-            let help = "leave --engine out; studies with `[[run]]` in their data support it".to_owned();
-            return Err(StudyError::Refused(self.definition.name.clone(), what, help));
+            let help = "leave --engine out; studies with `[[run]]` in their data support it";
+            return Err(StudyError::rejected_options(&self.definition.name, what, help));
         }
         let mut chosen = self.chosen(choices)?;
         chosen.robustness = None;
@@ -217,17 +224,12 @@ impl LoadedStudy {
 
     /// Returns the data reduced to the selected tables and rows, and their charts. Robustness is kept only
     /// if its table is selected or no table is.
-    fn chosen(&self, choices: &StudyOptions) -> Result<StudyDefinition, DefinitionError> {
+    fn chosen(&self, choices: &StudyOptions) -> Result<StudyDefinition, Message> {
         let mut chosen = self.definition.clone();
         let names: Vec<&str> = self.definition.tables.iter().map(|table| table.name.as_str()).collect();
         if let Some(unknown) = choices.tables.iter().find(|name| !names.contains(&name.as_str())) {
             let help = suggest::help(unknown, "tables", &names);
-            return Err(DefinitionError::name(
-                &self.file,
-                "tables".to_owned(),
-                format!("there is no `{unknown}`"),
-                help,
-            ));
+            return Err(error_in(&self.file, "tables", format!("there is no `{unknown}`"), help));
         }
         if !choices.tables.iter().any(|name| name == TABLE) {
             if !choices.tables.is_empty() {
@@ -259,11 +261,9 @@ impl LoadedStudy {
         ];
         let mut given = given.iter().filter(|(option, is_given)| *is_given && refused.contains(option));
         let Some((option, _)) = given.next() else { return Ok(()) };
-        Err(StudyError::Refused(
-            self.definition.name.clone(),
-            format!("code fills some of its tables, and does not support {option}"),
-            "leave it out; studies of data alone support it".to_owned(),
-        ))
+        let text = format!("code fills some of its tables, and does not support {option}");
+        let help = "leave it out; studies of data alone support it";
+        Err(StudyError::rejected_options(&self.definition.name, text, help))
     }
 }
 
@@ -367,15 +367,15 @@ mod tests {
         let study = LoadedStudy::new("sis-util").expect("there is such a study");
         let settings = Settings { duration: Some(Nanos::from_secs(1)), ..Settings::default() };
         let choices = StudyOptions { settings, ..StudyOptions::default() };
-        let message = study.run(&choices, &crate::NoProgress).expect_err("it has code").to_string();
+        let message = Message::from(study.run(&choices, &crate::NoProgress).expect_err("it has code")).one_line();
         assert!(
-            message.starts_with("study sis-util: code fills some of its tables, and does not support --span\nhelp: "),
+            message.starts_with("study sis-util: code fills some of its tables, and does not support --span help: "),
             "{message}"
         );
     }
 
     /// Returns the series of a run of a study in a file; `keys` are those of its workload and `arm` those of its arm.
-    fn series_of_run(keys: &str, arm: &str) -> Result<KernelSeries, String> {
+    fn series_of_run(keys: &str, arm: &str) -> Result<KernelSeries, StudyError> {
         let folder = tempfile::tempdir().expect("a folder");
         let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("it can be written");
         write("old.toml", "name = 'old'\nkernel = '6.1'\n[cpus]\ncount = 2\n");
@@ -387,9 +387,9 @@ mod tests {
         );
         write("study.toml", &study);
         let path = folder.path().join("study.toml");
-        let study = LoadedStudy::new(path.to_str().expect("a path of text")).map_err(|error| error.to_string())?;
+        let study = LoadedStudy::new(path.to_str().expect("a path of text"))?;
         let begun = study.begin(&StudyOptions::default(), "r", "a", 1);
-        begun.map(|(setup, _)| setup.series).map_err(|error| error.to_string())
+        begun.map(|(setup, _)| setup.series)
     }
 
     #[test]
@@ -397,7 +397,7 @@ mod tests {
         let own = "file = 'own.scn'";
         assert_eq!(series_of_run(own, ""), Ok(KernelSeries::V6_1));
         let of_arm = series_of_run(own, "kernel = '6.12'").expect_err("6.12 has no such tunable");
-        assert!(of_arm.contains("latency_ns"), "{of_arm}");
+        assert!(of_arm.to_string().contains("latency_ns"), "{of_arm}");
         let bench = "bench = 'perf sched pipe -l 10'";
         assert_eq!(series_of_run(bench, ""), Ok(KernelSeries::V6_12));
         assert_eq!(series_of_run(&format!("{bench}\nmachine = 'old.toml'"), ""), Ok(KernelSeries::V6_1));
@@ -408,6 +408,6 @@ mod tests {
         let text = |line| format!("scenario = \"\"\"\ncpus 1\n{line}\ntask t run 1ms\n\"\"\"");
         assert_eq!(series_of_run(&text("tune base_slice_ns 3000000"), ""), Ok(KernelSeries::V6_12));
         let unknown = series_of_run(&text("kernel 5.30"), "").expect_err("there is no such kernel");
-        assert!(unknown.contains("unknown kernel"), "{unknown}");
+        assert!(unknown.to_string().contains("unknown kernel"), "{unknown}");
     }
 }

@@ -1,61 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Parsing of a study's TOML file. An error names the file and the place in it, and gives a remedy after
-//! `help:`.
+//! Parsing of a study's TOML file. An error names the file and the place in it, and has a remedy.
 //!
 //! Only checks that need nothing but the text are here; [`crate::data::check`] has those that need files,
 //! machines or runs.
 
 use crate::definition::StudyDefinition;
+use fairlab_workload::message::Message;
+use fairlab_workload::source_text::error_at;
 use fairlab_workload::suggest;
+use std::fmt;
 
-/// Reason why a study file is rejected. Messages begin with the name of the file.
-#[expect(missing_docs, reason = "the field names describe their content")]
-#[derive(Debug, thiserror::Error)]
-pub enum DefinitionError {
-    /// The text is not valid TOML, or has other keys or types than a study.
-    #[error("{file}: line {line}: {message}\nhelp: {help}")]
-    Toml {
-        file: String,
-        /// Line number, counted from 1.
-        line: usize,
-        message: String,
-        help: String,
-    },
-    /// A run names something that does not exist or cannot be run.
-    #[error("{file}: run {run}: {message}")]
-    Run {
-        file: String,
-        run: String,
-        /// Description of the error, with the remedy after `help:`.
-        message: String,
-    },
-    /// A name in the file refers to nothing, or a value is out of its range.
-    #[error("{file}: {place}: {message}\nhelp: {help}")]
-    Name {
-        file: String,
-        /// Table, row, arm or key with the error.
-        place: String,
-        message: String,
-        help: String,
-    },
+/// Returns the error of a name or value at one `place` of a study file: a table, row, arm or key.
+pub(crate) fn error_in(file: &str, place: &str, text: impl fmt::Display, help: impl Into<String>) -> Message {
+    Message::in_file(file, format!("{place}: {text}")).with_help(help)
 }
 
-impl DefinitionError {
-    /// Returns an error about a name or value at one `place` of a study file.
-    pub(crate) fn name(file: &str, place: String, message: String, help: String) -> Self {
-        Self::Name { file: file.to_owned(), place, message, help }
-    }
+/// Returns the error of a run with the names of the study's file and of the run; the place stays that in the workload.
+pub(crate) fn of_run(file: &str, run: &str, error: Message) -> Message {
+    let subject = if error.place.is_some() { format!("run {run} of {file}") } else { format!("run {run}") };
+    error.about(subject).with_file(file)
+}
 
-    fn toml(file: &str, text: &str, error: &toml::de::Error) -> Self {
-        let start = error.span().map_or(0, |span| span.start.min(text.len()));
-        let line = 1 + text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count();
-        let message = error.message().to_owned();
-        let own = message.split_once("\nhelp: ").map(|(message, help)| (message.to_owned(), help.to_owned()));
-        let (message, help) = own
-            .or_else(|| explain(&message))
-            .unwrap_or_else(|| (message, "see `fairlab study new` for a study with all keys".to_owned()));
-        Self::Toml { file: file.to_owned(), line, message, help }
+/// Returns the error of a TOML text. `help` is the remedy of errors that neither have one nor name a key or value.
+pub(crate) fn toml_error(file: &str, text: &str, error: &toml::de::Error, help: &str) -> Message {
+    let offset = error.span().map_or(0, |span| span.start);
+    let Message { text: problem, help: own_help, .. } = Message::from_display(error.message());
+    let (problem, help) = match own_help {
+        Some(help) => (problem, help),
+        None => explain(&problem).unwrap_or_else(|| (problem.replace('\n', " "), help.to_owned())),
+    };
+    let mut message = error_at(file, text, offset, problem).with_help(help);
+    // An error of a table is at its header, which is right.
+    if let Some(place) = &mut message.place
+        && place.source_line.as_ref().is_some_and(|line| line.starts_with('['))
+    {
+        (place.column, place.source_line) = (None, None);
     }
+    message
 }
 
 /// Rewords the messages of the `toml` crate about missing fields, unknown keys and unknown values, and
@@ -85,31 +66,30 @@ impl StudyDefinition {
     /// # Errors
     /// If the text is malformed, or names a kernel, feature, tunable, cost or arm that does not
     /// exist.
-    pub fn parse(file: &str, text: &str) -> Result<Self, DefinitionError> {
-        let study: Self = toml::from_str(text).map_err(|error| DefinitionError::toml(file, text, &error))?;
+    pub fn parse(file: &str, text: &str) -> Result<Self, Message> {
+        let study: Self = toml::from_str(text)
+            .map_err(|error| toml_error(file, text, &error, "see `fairlab study new` for a study with all keys"))?;
         study.check_names(file)?;
         Ok(study)
     }
 
-    fn check_names(&self, file: &str) -> Result<(), DefinitionError> {
-        let wrong = |place: &str, message: String, help: String| {
-            Err(DefinitionError::name(file, place.to_owned(), message, help))
-        };
+    fn check_names(&self, file: &str) -> Result<(), Message> {
+        let wrong = |place: &str, text: String, help: &str| Err(error_in(file, place, text, help));
         if self.name.is_empty() || !self.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
         {
-            let help = "use letters, digits, - and _: output files have this name".to_owned();
+            let help = "use letters, digits, - and _: output files have this name";
             return wrong("name", format!("`{}` is not a valid study name", self.name), help);
         }
         if self.arms.is_empty() {
-            return wrong("arms", "no arm is defined".to_owned(), "add [[arm]] with a name and its meaning".to_owned());
+            return wrong("arms", "no arm is defined".to_owned(), "add [[arm]] with a name and its meaning");
         }
         self.check_arms(file)?;
         let arms: Vec<&str> = self.arms.iter().map(|arm| arm.name.as_str()).collect();
         for table in &self.tables {
             for row in &table.rows {
                 let place = format!("table {}, row {}", table.name, row.label);
-                if let Some((message, help)) = table.row_validation_error(row) {
-                    return wrong(&place, message, help);
+                if let Some(error) = table.row_validation_error(row) {
+                    return Err(error.about(place).with_file(file));
                 }
                 for arm in [Some(&row.arm), row.from.as_ref(), table.from.as_ref()].into_iter().flatten() {
                     if !arms.contains(&arm.as_str()) {
@@ -121,12 +101,11 @@ impl StudyDefinition {
         self.headline.as_ref().map_or(Ok(()), |headline| headline.check(file, self))
     }
 
-    fn check_arms(&self, file: &str) -> Result<(), DefinitionError> {
+    fn check_arms(&self, file: &str) -> Result<(), Message> {
         for (number, arm) in self.arms.iter().enumerate() {
             let place = format!("arm {}", arm.name);
             if self.arms[..number].iter().any(|before| before.name == arm.name) {
-                let help = "give it another name".to_owned();
-                return Err(DefinitionError::name(file, place, "this name is already used above".to_owned(), help));
+                return Err(error_in(file, &place, "this name is already used above", "give it another name"));
             }
         }
         Ok(())
@@ -134,9 +113,8 @@ impl StudyDefinition {
 }
 
 /// Returns the error for an unknown name, with a suggestion from the `known` ones.
-pub(crate) fn unknown(file: &str, place: &str, what: &str, name: &str, known: &[&str]) -> DefinitionError {
-    let message = format!("there is no {what} {name}");
-    DefinitionError::name(file, place.to_owned(), message, suggest::help(name, &format!("{what}s"), known))
+pub(crate) fn unknown(file: &str, place: &str, what: &str, name: &str, known: &[&str]) -> Message {
+    error_in(file, place, format!("there is no {what} {name}"), suggest::help(name, &format!("{what}s"), known))
 }
 
 #[cfg(test)]
@@ -146,7 +124,8 @@ mod tests {
     const HEAD: &str = "name = 's'\ntitle = 's'\nsource = 's'\n";
 
     fn complaint(text: &str) -> String {
-        StudyDefinition::parse("my.toml", &format!("{HEAD}{text}")).expect_err(text).to_string()
+        let error = StudyDefinition::parse("my.toml", &format!("{HEAD}{text}")).expect_err(text);
+        error.one_line()
     }
 
     #[test]
@@ -155,25 +134,25 @@ mod tests {
         for (text, expected) in [
             (
                 "[[arm]]\nname = 'a'\nmeanin = 'a'\n",
-                "my.toml: line 4: arm a: unknown key `meanin`\nhelp: did you mean `meaning`?",
+                "my.toml:4: arm a: unknown key `meanin` help: did you mean `meaning`?",
             ),
-            ("[[arm]]\nname = 'a'\n", "there is no `meaning`\nhelp: add it: meaning = ..."),
+            ("[[arm]]\nname = 'a'\n", "there is no `meaning` help: add it: meaning = ..."),
             ("table = []", "there is no `arm`"),
             (
                 &format!("{arm}governor = 'fast'\n[[table]]"),
-                "arm a: governor: fast: unknown governor\nhelp: use performance",
+                "arm a: governor: fast: unknown governor help: use performance",
             ),
             (
                 &format!("table = []\n{arm}kernel = '5.30'"),
-                "arm a: kernel: 5.30: unknown kernel\nhelp: known kernels: 4.19",
+                "arm a: kernel: 5.30: unknown kernel help: known kernels: 4.19",
             ),
             (
                 &format!("table = []\n{arm}features = {{ SIS_UTL = true }}"),
-                "arm a: features: SIS_UTL: unknown feature\nhelp: did you mean SIS_UTIL?",
+                "arm a: features: SIS_UTL: unknown feature help: did you mean SIS_UTIL?",
             ),
             (
                 &format!("table = []\n{arm}tunables = {{ scan_costs = 1 }}"),
-                "arm a: tunables: scan_costs=1: unknown tunable\nhelp: did you mean scan_cost?",
+                "arm a: tunables: scan_costs=1: unknown tunable help: did you mean scan_cost?",
             ),
             (
                 &format!("table = []\n{arm}tunables = {{ misfit_kick = 7 }}"),
@@ -181,9 +160,9 @@ mod tests {
             ),
             (
                 &format!("table = []\n{arm}prices = {{ ScanCpus = 7 }}"),
-                "arm a: prices: ScanCpus=7: unknown operation\nhelp: did you mean ScanCpu?",
+                "arm a: prices: ScanCpus=7: unknown operation help: did you mean ScanCpu?",
             ),
-            (&format!("table = []\n{arm}seed = 3"), "arm a: unknown key `seed`\nhelp: keys here:"),
+            (&format!("table = []\n{arm}seed = 3"), "arm a: unknown key `seed` help: keys here:"),
             (&format!("table = []\n{arm}{arm}"), "arm a: this name is already used above"),
             ("table = []\narm = []", "arms: no arm is defined"),
         ] {

@@ -133,7 +133,7 @@ impl LoadedStudy {
         })?;
         let base = measured.first().and_then(Option::as_ref).expect("the first case has no changed fact");
         let value = number(base)
-            .ok_or_else(|| StudyError::Measurement(format!("the headline is not a number: {}", base.value)))?;
+            .ok_or_else(|| StudyError::measurement(format!("the headline is not a number: {}", base.value)))?;
         let at = |fact: &UncertainFact, end: FactValue, number_of_fact: u64| {
             let case = cases.iter().position(|case| *case == Some((fact.key, end)));
             let headline = case.map_or(Some(value), |case| measured[case].as_ref().and_then(number));

@@ -12,6 +12,7 @@
 //!
 //! Comparisons of medians use [`median_interval`], which needs no draws and no assumption on the distribution.
 
+use fairlab_workload::message::Message;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
@@ -97,16 +98,17 @@ impl From<Statistic> for String {
 }
 
 impl TryFrom<String> for Statistic {
-    type Error = String;
+    type Error = Message;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, Message> {
         let plain = [Self::Sum, Self::Mean, Self::Median, Self::Min, Self::Max, Self::Count];
         if let Some(statistic) = plain.into_iter().find(|statistic| statistic.to_string() == text) {
             return Ok(statistic);
         }
         let percent = text.strip_prefix('p').and_then(|percent| percent.parse::<f64>().ok());
         percent.filter(|percent| (0.0..=100.0).contains(percent)).map(Self::Percentile).ok_or_else(|| {
-            format!("`{text}` is not a statistic: use sum, mean, median, min, max, count, or a percentile such as p90 or p99.9")
+            Message::new(format!("`{text}` is not a statistic"))
+                .with_help("use sum, mean, median, min, max, count, or a percentile such as p90 or p99.9")
         })
     }
 }
@@ -282,7 +284,7 @@ mod tests {
         }
         assert_eq!((of("p75"), of("p76"), of("p99.9")), (Ok(4.0), Ok(5.0), Ok(5.0)));
         for name in ["average", "p", "p101", "p-1", "Mean"] {
-            assert!(of(name).expect_err(name).contains("median"), "{name}");
+            assert!(of(name).expect_err(name).to_string().contains("median"), "{name}");
         }
         assert_eq!(Statistic::Percentile(99.9).to_string(), "p99.9");
     }

@@ -4,7 +4,9 @@
 //! Data with any other table or label are rejected, because nothing would be measured for them.
 
 use crate::data::robustness::TABLE;
-use crate::definition::{DefinitionError, StudyDefinition, TableDefinition};
+use crate::definition::{StudyDefinition, TableDefinition};
+use crate::read::error_in;
+use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 
 /// Table that the code of a study fills.
@@ -44,7 +46,7 @@ impl TableSchema {
     }
 
     /// Checks the labels of a table that has this schema.
-    fn check(&self, file: &str, table: &TableDefinition) -> Result<(), DefinitionError> {
+    fn check(&self, file: &str, table: &TableDefinition) -> Result<(), Message> {
         for row in &table.rows {
             let label = row.label.as_str();
             let (is_known, known): (bool, &[&str]) = match self.labels {
@@ -59,8 +61,7 @@ impl TableSchema {
                 LabelSchema::Read { .. } => "labels are like",
             };
             let (place, help) = (format!("table {}", table.name), suggest::help(label, what, known));
-            let message = format!("`{label}` is not a label of this table");
-            return Err(DefinitionError::name(file, place, message, help));
+            return Err(error_in(file, &place, format!("`{label}` is not a label of this table"), help));
         }
         Ok(())
     }
@@ -71,12 +72,10 @@ impl TableSchema {
 ///
 /// # Errors
 /// The first table or label that breaks this rule, with a remedy.
-pub(crate) fn check(file: &str, study: &StudyDefinition, forms: &[TableSchema]) -> Result<(), DefinitionError> {
+pub(crate) fn check(file: &str, study: &StudyDefinition, forms: &[TableSchema]) -> Result<(), Message> {
     let known: Vec<&str> = forms.iter().map(|form| form.name).collect();
     for (place, table) in study.tables.iter().enumerate() {
-        let wrong = |message: &str, help| {
-            DefinitionError::name(file, format!("table {}", table.name), message.to_owned(), help)
-        };
+        let wrong = |text: &str, help| error_in(file, &format!("table {}", table.name), text, help);
         let is_there_before = study.tables[..place].iter().any(|before| before.name == table.name);
         if is_there_before {
             return Err(wrong("this name is already used above", "merge the rows of both tables".to_owned()));
@@ -97,8 +96,7 @@ pub(crate) fn check(file: &str, study: &StudyDefinition, forms: &[TableSchema]) 
     }
     match known.iter().find(|name| !study.tables.iter().any(|table| table.name == **name)) {
         Some(missing) => {
-            let (message, help) = (format!("there is no table {missing}"), "add it: the study fills it".to_owned());
-            Err(DefinitionError::name(file, "tables".to_owned(), message, help))
+            Err(error_in(file, "tables", format!("there is no table {missing}"), "add it: the study fills it"))
         }
         None => Ok(()),
     }
@@ -119,7 +117,7 @@ mod tests {
     fn complaint(study: &crate::BuiltInStudy, change: impl FnOnce(&mut StudyDefinition)) -> String {
         let mut definition = StudyDefinition::parse(&study.file(), study.data).expect("the data are well formed");
         change(&mut definition);
-        check(&study.file(), &definition, study.forms).expect_err("it was changed for the worse").to_string()
+        check(&study.file(), &definition, study.forms).expect_err("it was changed for the worse").one_line()
     }
 
     #[test]
@@ -150,7 +148,7 @@ mod tests {
                     let message = complaint(study, |definition| definition.tables[table].rows[row].label.push('x'));
                     let label = &definition.tables[table].rows[row].label;
                     let place = format!("table {}: `{label}x` is not a label", definition.tables[table].name);
-                    assert!(message.contains(&place) && message.contains("\nhelp: did you mean `"), "{message}");
+                    assert!(message.contains(&place) && message.contains(" help: did you mean `"), "{message}");
                 }
             }
         }
@@ -190,7 +188,7 @@ mod tests {
         for study in of_code() {
             let first = study.forms[0].name;
             let message = complaint(study, |definition| definition.tables.retain(|table| table.name != first));
-            assert!(message.contains("there is no table ") && message.contains("\nhelp: add it"), "{message}");
+            assert!(message.contains("there is no table ") && message.contains(" help: add it"), "{message}");
             let message = complaint(study, |definition| definition.tables.push(definition.tables[0].clone()));
             assert!(message.contains("this name is already used above"), "{message}");
         }

@@ -12,10 +12,10 @@ use std::fmt;
 pub(crate) const SHOWN_WIDTH: usize = 70;
 
 /// Text before the remedy.
-const HELP_MARK: &str = "\nhelp: ";
+const HELP_MARK: &str = concat!("\n", "help: ");
 
 /// Text with a place and a remedy.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Message {
     /// Description of the problem, in lower case and without a full stop.
     pub text: String,
@@ -26,7 +26,7 @@ pub struct Message {
 }
 
 /// Place in a file.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct Place {
     /// Name of the file, as it was given.
     pub file: String,
@@ -79,6 +79,13 @@ impl Message {
     #[must_use]
     pub fn about(self, subject: impl fmt::Display) -> Self {
         Self { text: format!("{subject}: {}", self.text), ..self }
+    }
+
+    /// Returns place, text and remedy on one line, without the line of the file.
+    pub fn one_line(&self) -> String {
+        let place = self.place.as_ref().map_or_else(String::new, |place| format!("{place}: "));
+        let help = self.help.as_ref().map_or_else(String::new, |help| format!(" help: {help}"));
+        format!("{place}{}{help}", self.text).split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     /// Returns line and column of the place, if it has both.
@@ -142,7 +149,8 @@ mod tests {
         let message = Message::new("no such arm");
         assert_eq!(message.to_string(), "no such arm");
         let message = message.about("arm 2").with_help("choose one").with_file("a.toml");
-        assert_eq!(message.to_string(), "a.toml: arm 2: no such arm\nhelp: choose one");
+        assert_eq!(message.to_string().lines().collect::<Vec<_>>(), ["a.toml: arm 2: no such arm", "help: choose one"]);
+        assert_eq!(message.one_line(), "a.toml: arm 2: no such arm help: choose one");
         assert_eq!(Message::from_display(&message.to_string()).help, message.help);
         assert_eq!(message.with_file("b.toml").place.map(|place| place.file), Some("a.toml".to_owned()));
     }

@@ -106,6 +106,11 @@ fn saturate(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
+/// Returns an error at a byte offset of a file's text; an offset behind the end means the end.
+pub fn error_at(file: &str, text: &str, offset: usize, message: impl Into<String>) -> Message {
+    SourceText::new(file, text).error(offset, message)
+}
+
 /// Returns bytes as text.
 ///
 /// # Errors
@@ -130,9 +135,13 @@ mod tests {
     fn an_error_shows_place_line_caret_and_remedy() {
         let source = SourceText::new("a.scn", "cpus 4\ntask\tx rum 1ms\n");
         let error = source.error(14, "unknown word `rum`").with_help("did you mean `run`?");
-        let expected =
-            "a.scn:2:8: unknown word `rum`\n    2 | task x rum 1ms\n      |        ^\nhelp: did you mean `run`?";
-        assert_eq!(error.to_string(), expected);
+        let expected = [
+            "a.scn:2:8: unknown word `rum`",
+            "    2 | task x rum 1ms",
+            "      |        ^",
+            "help: did you mean `run`?",
+        ];
+        assert_eq!(error.to_string().lines().collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -59,11 +59,11 @@ pub(crate) struct FuzzOracleArgs {
     ci: bool,
 }
 
-fn parse_first_seed(text: &str) -> Result<u64, String> {
+fn parse_first_seed(text: &str) -> Result<u64> {
     if text == oracle::SEEDS_OF_COMMIT {
-        return oracle::first_seed_of_commit().map(|(seed, _)| u64::from(seed)).map_err(|error| format!("{error:#}"));
+        return oracle::first_seed_of_commit().map(|(seed, _)| u64::from(seed));
     }
-    text.parse().map_err(|_| "write a number, or `commit`".to_owned())
+    text.parse().context("write a number, or `commit`")
 }
 
 /// Result of a comparison.
@@ -151,7 +151,7 @@ fn compare(reference: &Path, path: &Path, text: &str, series: KernelSeries) -> R
         Command::new(reference).arg(path).stdin(Stdio::null()).output().context("the reference program")?;
     let reference_trace = reference_trace.status.success().then_some(reference_trace.stdout);
     let fairlab =
-        std::panic::catch_unwind(|| fairlab_trace(text, series)).unwrap_or_else(|_| Err("it panics".to_owned()));
+        std::panic::catch_unwind(|| fairlab_trace(text, series)).unwrap_or_else(|_| Err(Message::new("it panics")));
     let outcome = match (reference_trace, fairlab) {
         (Some(reference_trace), Ok(fairlab)) if reference_trace == fairlab => {
             FuzzOutcome::Identical { lines: reference_trace.iter().filter(|&&byte| byte == b'\n').count() as u64 }
@@ -168,20 +168,18 @@ fn compare(reference: &Path, path: &Path, text: &str, series: KernelSeries) -> R
 }
 
 /// Returns the trace of the built-in scheduler.
-fn fairlab_trace(text: &str, series: KernelSeries) -> Result<Vec<u8>, String> {
+fn fairlab_trace(text: &str, series: KernelSeries) -> Result<Vec<u8>, Message> {
     // The names of features and tunables are checked when they are set.
     let named = &|_: &str| Err(Message::new("random scenarios name no machine"));
     let context = ParseContext { given: None, named, vary: None, kernel: &|_| Ok(SwitchNames::CompiledKernel) };
-    let scenario = scenario::parse_with_context("fuzz.scn", &oracle::to_fairlab_grammar(text), context)
-        .map_err(|error| error.to_string())?;
+    let scenario = scenario::parse_with_context("fuzz.scn", &oracle::to_fairlab_grammar(text), context)?;
     let (nr_cpus, options) = (scenario.machine.nr_cpus as usize, TraceOptions::of_scenario(&scenario, 1));
-    let mut machine =
-        Machine::new(Setup { series, ..Setup::from_scenario(scenario) }).map_err(|error| error.to_string())?;
+    let mut machine = Machine::new(Setup { series, ..Setup::from_scenario(scenario) })?;
     let mut out = Vec::new();
     let mut trace = TraceJsonl::new(&mut out, nr_cpus, options);
-    machine.run(&mut trace).map_err(|error| error.to_string())?;
+    machine.run(&mut trace)?;
     trace.write_totals(&machine);
-    trace.finish().map_err(|error| error.to_string())?;
+    trace.finish().map_err(|error| Message::new(error.to_string()))?;
     Ok(out)
 }
 

@@ -12,6 +12,7 @@ use fairlab_run::values::parse_time;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::RequestedMetric;
 use fairlab_study::statistics::Statistic;
+use fairlab_workload::message::Message;
 
 const EXAMPLES: &str = "\
 An arm is a list of changes, each a feature (NAME or NO_NAME), a tunable (NAME=VALUE), kernel=RELEASE, governor=NAME, cpu_dma_latency=TIME, machine=NAME,
@@ -118,21 +119,21 @@ impl CompareArgs {
     }
 }
 
-fn statistic_of(text: &str) -> Result<Statistic, String> {
+fn statistic_of(text: &str) -> Result<Statistic, Message> {
     match text {
         "mean" => Ok(Statistic::Mean),
         "median" => Ok(Statistic::Median),
-        _ => Err("it is mean or median".to_owned()),
+        _ => Err(Message::new("it is mean or median")),
     }
 }
 
 /// Parses a percentage, which may be 0.
-pub(crate) fn share_of(text: &str) -> Result<f64, String> {
+pub(crate) fn share_of(text: &str) -> Result<f64, Message> {
     let percent = text.trim_end_matches('%').parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
-    percent.ok_or_else(|| "it is a number of percent, from 0 to 100".to_owned())
+    percent.ok_or_else(|| Message::new("it is a number of percent, from 0 to 100"))
 }
 
-pub(crate) fn percent_of(text: &str) -> Result<f64, String> {
+pub(crate) fn percent_of(text: &str) -> Result<f64, Message> {
     let percent = text.trim_end_matches('%').parse::<f64>().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0);
-    percent.ok_or_else(|| "it is a number of percent, more than 0 and at most 100".to_owned())
+    percent.ok_or_else(|| Message::new("it is a number of percent, more than 0 and at most 100"))
 }

@@ -7,6 +7,7 @@ use clap::{Args as ClapArgs, ValueHint};
 use fairlab_observe::export::record::{EventGroups, Group};
 use fairlab_observe::export::{ExportFormat, FORMATS};
 use fairlab_run::job::{ExportOutput, RunOutputs};
+use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 use std::path::Path;
 
@@ -61,9 +62,12 @@ impl ExportArgs {
             return Ok(());
         }
         let help = "give --export the name of a file";
-        Err(CliError::Input(format!(
-            "{command} writes its results to standard output, so a trace cannot be written there\nhelp: {help}"
-        )))
+        Err(CliError::Input(
+            Message::new(format!(
+                "{command} writes its results to standard output, so a trace cannot be written there"
+            ))
+            .with_help(help),
+        ))
     }
 
     /// Adds the traces to the outputs of a run.
@@ -91,7 +95,7 @@ impl ExportArgs {
 }
 
 impl Export {
-    pub(crate) fn from_output(output: &ExportOutput) -> Result<Self, String> {
+    pub(crate) fn from_output(output: &ExportOutput) -> Result<Self, Message> {
         Ok(Self { format: format_from_name(&output.format)?, file: output.file.clone() })
     }
 
@@ -114,36 +118,38 @@ fn file_of_run(file: &str, run: &str) -> String {
     path.with_file_name(format!("{stem}-{run}{extension}")).display().to_string()
 }
 
-pub(crate) fn format_from_name(name: &str) -> Result<&'static ExportFormat, String> {
+pub(crate) fn format_from_name(name: &str) -> Result<&'static ExportFormat, Message> {
     ExportFormat::from_name(name).ok_or_else(|| {
         if name == "parquet" {
             let build = "cargo build --release --features parquet";
-            return format!("this fairlab was built without Parquet; build it with `{build}`, or use csv");
+            return Message::new("this fairlab was built without Parquet")
+                .with_help(format!("build it with `{build}`, or use csv"));
         }
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        match suggest::nearest(name, &names) {
-            Some(near) => format!("unknown format; did you mean {near}?"),
-            None => format!("unknown format; known formats: {}", names.join(", ")),
-        }
+        Message::new("unknown format").with_help(match suggest::nearest(name, &names) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("known formats: {}", names.join(", ")),
+        })
     })
 }
 
-fn parse_export(text: &str) -> Result<Export, String> {
-    let (format, file) = text.split_once('=').ok_or("write FORMAT=FILE, such as perfetto=run.pftrace")?;
+fn parse_export(text: &str) -> Result<Export, Message> {
+    let help = "write FORMAT=FILE, such as perfetto=run.pftrace";
+    let (format, file) = text.split_once('=').ok_or_else(|| Message::new("the file is missing").with_help(help))?;
     if file.is_empty() {
-        return Err("the file has no name; write FORMAT=FILE".to_owned());
+        return Err(Message::new("the file has no name").with_help(help));
     }
     Ok(Export { format: format_from_name(format)?, file: file.to_owned() })
 }
 
-pub(crate) fn events_from_name(name: &str) -> Result<EventGroups, String> {
+pub(crate) fn events_from_name(name: &str) -> Result<EventGroups, Message> {
     if name == "all" {
         return Ok(EventGroups::from_slice(Group::ALL));
     }
     let group = Group::ALL.iter().find(|group| group.name() == name);
     group.map(|group| EventGroups::from_slice(&[*group])).ok_or_else(|| {
         let names: Vec<&str> = Group::ALL.iter().map(|group| group.name()).collect();
-        format!("unknown group of events; known groups: {}, all", names.join(", "))
+        Message::new("unknown group of events").with_help(format!("known groups: {}, all", names.join(", ")))
     })
 }
 
@@ -173,9 +179,9 @@ mod tests {
     fn formats_and_groups_are_known_or_suggested() {
         let export = parse_export("trace-dat=a=b.dat").expect("the name of a file may have any character");
         assert_eq!((export.format.name, export.file.as_str()), ("trace-dat", "a=b.dat"));
-        assert!(parse_export("trace-dta=x").expect_err("misspelt").contains("trace-dat"));
+        assert!(parse_export("trace-dta=x").expect_err("misspelt").to_string().contains("trace-dat"));
         assert!(parse_export("ftrace").is_err() && parse_export("ftrace=").is_err());
-        assert!(events_from_name("irq").expect_err("there is none").contains("ipi"));
+        assert!(events_from_name("irq").expect_err("there is none").to_string().contains("ipi"));
         assert!(Group::ALL.iter().all(|group| events_from_name("all").expect("all of them").contains(*group)));
     }
 

@@ -11,6 +11,7 @@ use fairlab_run::values::parse_time;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::RequestedMetric;
 use fairlab_study::fuzz::ingredients::Ingredient;
+use fairlab_workload::message::Message;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -45,7 +46,7 @@ impl Property {
 }
 
 /// Checks that the text is a valid arm and returns it unchanged: findings keep the text.
-fn arm_text(text: &str) -> Result<String, String> {
+fn arm_text(text: &str) -> Result<String, Message> {
     parse_arm(text).map(|_| text.to_owned())
 }
 

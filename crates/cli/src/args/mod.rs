@@ -48,6 +48,7 @@ use fairlab_run::settings::commands::CHECK;
 use fairlab_run::values::{EngineName, kernel_from_name, parse_engine, parse_moment, parse_time};
 use fairlab_sched::units::Nanos;
 use fairlab_study::pool;
+use fairlab_workload::message::Message;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -66,7 +67,7 @@ pub(crate) struct Args {
     /// When to use colours: auto, always, never
     #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", hide_possible_values = true)]
     pub(crate) color: Color,
-    /// Write results as JSON to standard output
+    /// Write results as JSON to standard output, and an error as a line of JSON to standard error
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -134,7 +135,7 @@ impl Command {
             Self::Run(args) => &mut args.settings.changes,
             Self::Bench(args) => &mut args.settings.changes,
             Self::Compare(args) => &mut args.work.settings.changes,
-            _ => return Err(CliError::Input("this command takes no settings as a value".to_owned())),
+            _ => return Err(CliError::Input(Message::new("this command takes no settings as a value"))),
         };
         changes.extend(settings.changes());
         Ok(())

@@ -15,6 +15,7 @@ use fairlab_run::job::Job;
 use fairlab_run::prepare::PreparedRun;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use serde::Serialize;
 
 /// Name and version of the JSON output.
@@ -129,5 +130,5 @@ fn print_result(output: &mut Output, name: &str, checked: CheckedRun) -> Result<
 
 /// Reports tasks that can never run again as a failed run.
 fn fail_on_stall(name: &str, has_failed: bool, said: &[String]) -> Result<(), CliError> {
-    if has_failed { Err(CliError::Run(format!("{name}: {}", said.join("\n")))) } else { Ok(()) }
+    if has_failed { Err(CliError::Run(Message::new(format!("{name}: {}", said.join("\n"))))) } else { Ok(()) }
 }

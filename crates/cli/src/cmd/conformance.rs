@@ -16,6 +16,7 @@ use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::kernel_from_name;
 use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use serde::Serialize;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -46,7 +47,7 @@ pub(crate) fn conformance(output: &mut Output, args: &ConformanceArgs) -> Result
     let cases = if args.scenarios.is_empty() { built_in_cases() } else { own_cases(&args.scenarios)? };
     let written = cases.iter().map(|case| write_case(&args.dir, case)).collect::<Result<Vec<_>, _>>()?;
     write_file(&args.dir, "README.md", README)?;
-    let schema = serde_json::to_string_pretty(&schema::by_name("conformance")?).map_err(CliError::run)?;
+    let schema = serde_json::to_string_pretty(&schema::by_name("conformance")?).map_err(CliError::failed)?;
     write_file(&args.dir, "conformance.schema.json", &format!("{schema}\n"))?;
     if output.is_json() {
         return output.json(&ConformanceOutput { cases: written });
@@ -63,7 +64,7 @@ fn check_directory(dir: &Path) -> Result<(), CliError> {
             None => Ok(()),
             Some(_) => {
                 let help = "give a directory that does not exist or is empty";
-                Err(CliError::Input(format!("{}: has files already\nhelp: {help}", dir.display())))
+                Err(CliError::Input(Message::in_file(dir.display().to_string(), "has files already").with_help(help)))
             }
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -87,7 +88,7 @@ fn own_cases(scenarios: &[String]) -> Result<Vec<Case>, CliError> {
         let name = if given == "-" { "stdin".to_owned() } else { stem.to_string_lossy().into_owned() };
         if cases.iter().any(|case| case.name == name) {
             let help = "rename one of the files: a case is named after its file";
-            return Err(CliError::Input(format!("{given}: a second case {name}\nhelp: {help}")));
+            return Err(CliError::Input(Message::new(format!("{given}: a second case {name}")).with_help(help)));
         }
         cases.push(Case { name, input });
     }
@@ -106,9 +107,9 @@ fn write_case(dir: &Path, case: &Case) -> Result<WrittenCase, CliError> {
     let mut recorder = ConformanceRecorder::new(&mut bytes, &machine, &case.name, &kernel, scenario);
     let name = &case.input.given;
     drive_to(&mut machine, &mut recorder, Nanos(u64::MAX))
-        .map_err(|error| CliError::run(format!("{name}: {error}")))?;
-    recorder.finish().map_err(CliError::run)?;
-    let records = String::from_utf8(bytes).map_err(CliError::run)?;
+        .map_err(|error| CliError::Run(Message::from(error).about(name)))?;
+    recorder.finish().map_err(CliError::failed)?;
+    let records = String::from_utf8(bytes).map_err(CliError::failed)?;
     write_file(dir, &format!("{}.scn", case.name), scenario)?;
     write_file(dir, &format!("{}.jsonl", case.name), &records)?;
     Ok(WrittenCase { name: case.name.clone(), records: records.lines().count() })

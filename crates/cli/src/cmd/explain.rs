@@ -16,6 +16,7 @@ use fairlab_observe::explain::{Explanation, Question};
 use fairlab_run::drive::drive_on;
 use fairlab_run::manifest::Manifest;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use serde::Serialize;
 
 /// Name and version of the JSON output.
@@ -41,11 +42,10 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
     let manifest = Manifest::read(&args.dir)?;
     let mut machine = rerun::repeat(&manifest)?.machine;
     if args.at > machine.duration() {
-        return Err(CliError::Input(format!(
-            "--at {}: the run ends at {}\nhelp: give a time up to that end, counted from the start of the run",
-            args.at,
-            machine.duration()
-        )));
+        return Err(CliError::Input(
+            Message::new(format!("--at {}: the run ends at {}", args.at, machine.duration()))
+                .with_help("give a time up to that end, counted from the start of the run"),
+        ));
     }
     let explanation = explain_and_finish(&mut machine, &question, args.at)?;
     let difference = rerun::digest_warning(&machine.digest().to_string(), &manifest, &args.dir, "this explains");

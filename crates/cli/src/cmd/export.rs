@@ -14,6 +14,7 @@ use crate::values::whole_file::refuse_to_replace;
 use fairlab_observe::export::FORMATS;
 use fairlab_run::job::RunOutputs;
 use fairlab_run::manifest::Manifest;
+use fairlab_workload::message::Message;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,9 @@ pub(crate) fn export(output: &mut Output, args: &ExportCommandArgs) -> Result<()
     if args.task.is_some() && !args.format.takes_task() {
         let able: Vec<&str> = FORMATS.iter().filter(|format| format.takes_task()).map(|format| format.name).collect();
         let help = format!("omit --task; it is for {}", able.join(", "));
-        return Err(CliError::Input(format!("{} always contains all tasks\nhelp: {help}", args.format.name)));
+        return Err(CliError::Input(
+            Message::new(format!("{} always contains all tasks", args.format.name)).with_help(help),
+        ));
     }
     let manifest = Manifest::read(&args.dir)?;
     let default = || args.dir.join(format!("trace.{}", args.format.extension)).display().to_string();

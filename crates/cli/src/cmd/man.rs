@@ -10,7 +10,7 @@ use clap_mangen::Man;
 pub(crate) fn man(output: &mut Output, args: &ManArgs) -> Result<(), CliError> {
     let Some(dir) = &args.dir else {
         let mut page = Vec::new();
-        Man::new(Args::command()).render(&mut page).map_err(CliError::run)?;
+        Man::new(Args::command()).render(&mut page).map_err(CliError::failed)?;
         return output.text(&String::from_utf8_lossy(&page));
     };
     let write = || {

@@ -18,6 +18,7 @@ use fairlab_run::input::InputFile;
 use fairlab_run::prepare::prepare;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::CostSource;
+use fairlab_workload::message::Message;
 use serde::Serialize;
 
 /// Largest number of task names with their own rows.
@@ -54,7 +55,7 @@ pub(crate) fn replay(output: &mut Output, args: &ReplayArgs) -> Result<(), CliEr
     let mut progress = Progress::new("simulating", plan.machine.duration());
     let simulated = replay_run(&mut plan.machine, LatencyBasis::of(&recording), &mut |elapsed| progress.show(elapsed));
     progress.clear();
-    let simulated = simulated.map_err(|error| CliError::run(format!("{}: {error}", args.trace)))?;
+    let simulated = simulated.map_err(|error| CliError::Run(Message::from(error).about(&args.trace)))?;
     let fidelity = fidelity::compare(&recording, &imported, &plan.machine, &simulated);
     output.warn_all(&plan.machine.workload().warnings)?;
     if output.is_json() {

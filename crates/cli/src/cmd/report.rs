@@ -18,6 +18,7 @@ use fairlab_run::drive::{drive_on, drive_to, find};
 use fairlab_run::job::Job;
 use fairlab_run::manifest::Manifest;
 use fairlab_run::prepare::{prepare, with_known_length};
+use fairlab_workload::message::Message;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -44,7 +45,7 @@ pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliEr
     let name = args.output.display().to_string();
     let (whole, mut file) = AtomicFile::create(&args.output).map_err(|error| {
         let help = "-o takes the name of a file that can be written";
-        CliError::Input(format!("{name}: cannot be written: {error}\nhelp: {help}"))
+        CliError::Input(Message::in_file(&name, format!("cannot be written: {error}")).with_help(help))
     })?;
     file.write_all(text.as_bytes()).map_err(|error| CliError::write(&name, &error))?;
     whole.finish()?;

@@ -7,6 +7,7 @@ use super::run::RunOutput;
 use super::{bench, check, explain, findings, patch};
 use crate::args::SchemaArgs;
 use crate::output::Output;
+use crate::output::error::{self, ErrorOutput};
 use crate::output::experiment;
 use crate::output::table::{Align, Table};
 use crate::values::error::CliError;
@@ -20,6 +21,7 @@ use fairlab_run::spec;
 use fairlab_study::report::{self, StudyReport};
 use fairlab_study::sensitivity::{self, SensitivityReport};
 use fairlab_study::validation::{self, Validation};
+use fairlab_workload::message::Message;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
@@ -92,6 +94,7 @@ const SCHEMAS: &[SchemaEntry] = &[
         what: "a line of fairlab conformance",
         make: schema_of::<ConformanceRecord>,
     },
+    SchemaEntry { version: error::SCHEMA, what: "an error with --json", make: schema_of::<ErrorOutput<'static>> },
     SchemaEntry { version: "trace/1", what: "a line of --trace-jsonl", make: trace_schema },
 ];
 
@@ -105,7 +108,7 @@ impl SchemaEntry {
     fn from_name(name: &str) -> Result<&'static Self, CliError> {
         SCHEMAS.iter().find(|form| form.name() == name).ok_or_else(|| {
             let help = format!("known formats: {}", hints::schemas().join(", "));
-            CliError::Input(format!("there is no format {name}\nhelp: {help}"))
+            CliError::Input(Message::new(format!("there is no format {name}")).with_help(help))
         })
     }
 

@@ -15,6 +15,7 @@ use fairlab_study::definition::StudyDefinition;
 use fairlab_study::loaded::LoadedStudy;
 use fairlab_study::report::{ReportRow, RowVerdict, StudyReport};
 use fairlab_study::{StudyLength, StudyOptions, html, template};
+use fairlab_workload::message::Message;
 use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -55,9 +56,10 @@ fn create_file(output: &mut Output, given: &str) -> Result<(), CliError> {
     StudyDefinition::parse(&shown.to_string(), &text).map_err(CliError::input)?;
     let file = std::fs::File::create_new(&path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
-        CliError::Input(format!(
-            "{shown}: cannot be written: {error}\nhelp: give a name of a file that does not exist yet"
-        ))
+        CliError::Input(
+            Message::new(format!("{shown}: cannot be written: {error}"))
+                .with_help("give a name of a file that does not exist yet"),
+        )
     })?;
     output.text(&format!(
         "{shown}: a complete study; edit it to make your own\n  fairlab study check {shown}\n  fairlab study run {shown} --quick -o out\n"
@@ -110,7 +112,9 @@ fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
     let directory = args.output.as_deref();
     if let Some(directory) = directory {
         std::fs::create_dir_all(directory).map_err(|error| {
-            CliError::Input(format!("{}: {error}\nhelp: -o takes a directory", directory.display()))
+            CliError::Input(
+                Message::in_file(directory.display().to_string(), error.to_string()).with_help("-o takes a directory"),
+            )
         })?;
     }
     args.settings.refuse_several_engines()?;
@@ -152,7 +156,7 @@ fn write(directory: &Path, study: &LoadedStudy, report: &StudyReport) -> Result<
         let path = directory.join(name);
         AtomicFile::write(&path, text)
     };
-    let mut json = serde_json::to_vec_pretty(report).map_err(CliError::run)?;
+    let mut json = serde_json::to_vec_pretty(report).map_err(CliError::failed)?;
     json.push(b'\n');
     write(format!("{}.json", report.study), &json)?;
     let page = html::page(report, &study.definition, &study.text);

@@ -29,11 +29,11 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CallError {
     /// Wrong input; the message names the place and a remedy.
-    Input(String),
+    Input(Message),
     /// A run could not continue, or its results could not be written.
-    Run(String),
+    Run(Message),
     /// A required condition does not hold.
-    Gate(String),
+    Gate(Message),
     /// The program requested the end of the call.
     Stopped,
 }
@@ -41,7 +41,7 @@ pub enum CallError {
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input(message) | Self::Run(message) | Self::Gate(message) => f.write_str(message),
+            Self::Input(message) | Self::Run(message) | Self::Gate(message) => message.fmt(f),
             Self::Stopped => f.write_str("stopped"),
         }
     }
@@ -56,7 +56,7 @@ impl From<CliError> for CallError {
             CliError::Run(message) => Self::Run(message),
             CliError::Gate(message) => Self::Gate(message),
             CliError::Stopped { .. } => Self::Stopped,
-            CliError::ClosedPipe | CliError::AlreadyReported { .. } => Self::Run(error.to_string()),
+            CliError::ClosedPipe | CliError::AlreadyReported { .. } => Self::Run(Message::new(error.to_string())),
         }
     }
 }
@@ -94,22 +94,23 @@ pub fn command(words: &[String], settings: Option<&str>, texts: &MemoryTexts) ->
 /// If the thread pool cannot be created.
 pub fn with_jobs<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T, CallError> {
     let Some(jobs) = jobs else { return Ok(work()) };
-    fairlab_study::pool::with(jobs, work).map_err(|error| CallError::Input(format!("{jobs} jobs at a time: {error}")))
+    fairlab_study::pool::with(jobs, work)
+        .map_err(|error| CallError::Input(Message::new(format!("{jobs} jobs at a time: {error}"))))
 }
 
 /// Parses arguments; errors have the texts of the command line.
 fn parse(words: &[String]) -> Result<Args, CallError> {
     Args::try_parse_from(words).map_err(|error| {
         let text = error.to_string();
-        CallError::Input(text.trim_start_matches("error: ").trim_end().to_owned())
+        CallError::Input(Message::new(text.trim_start_matches("error: ").trim_end().to_owned()))
     })
 }
 
 /// Reads a value from JSON whose strings may have placeholders.
 fn read_value<T: DeserializeOwned>(json: &str, texts: &MemoryTexts) -> Result<T, CallError> {
-    let mut json = serde_json::from_str(json).map_err(|error| CallError::Input(error.to_string()))?;
+    let mut json = serde_json::from_str(json).map_err(|error| CallError::Input(Message::new(error.to_string())))?;
     resolve_names(&mut json, texts);
-    from_json(json).map_err(|error| CallError::Input(error.to_string()))
+    from_json(json).map_err(|error| CallError::Input(Message::new(error.to_string())))
 }
 
 fn resolve_names(json: &mut Value, texts: &MemoryTexts) {

@@ -22,6 +22,7 @@ use fairlab_run::manifest;
 use fairlab_run::observers::RunObservers;
 use fairlab_run::prepare::{ReadyRun, prepare, with_known_length};
 use fairlab_run::spec::RunSpec;
+use fairlab_workload::message::Message;
 use std::path::PathBuf;
 
 /// Completed run that can be repeated for its tables and its report.
@@ -122,11 +123,14 @@ impl EmbeddedRun {
         let run = drive(&mut machine, &mut observers, about.warmup, &mut |_| interrupt::requested().is_none());
         run.map_err(CliError::run)?;
         let exporter = observers.exporter_mut().expect("it was there before the run");
-        exporter.finish(&machine).map_err(|(_, error)| CliError::run(error))?;
+        exporter.finish(&machine).map_err(|(_, error)| CliError::failed(error))?;
         let digest = machine.digest().to_string();
         if digest != self.summary.digest && interrupt::requested().is_none() {
             let was = &self.summary.digest;
-            return Err(CliError::Run(format!("{}: the repeated run has digest {digest}, not {was}", about.name)));
+            return Err(CliError::Run(Message::new(format!(
+                "{}: the repeated run has digest {digest}, not {was}",
+                about.name
+            ))));
         }
         Ok(machine)
     }

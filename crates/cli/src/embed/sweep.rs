@@ -11,6 +11,7 @@ use fairlab_study::sweep::plan::SweepPlan;
 pub use fairlab_study::sweep::plan::{SettingType, SweepPoint};
 use fairlab_study::sweep::run::{Shard, identified, pending, run};
 use fairlab_study::sweep::store::{PointStore, StoredPoint, StoredResult};
+use fairlab_workload::message::Message;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -24,7 +25,7 @@ pub struct EmbeddedSweep {
 }
 
 /// Completed point with its result, or with the reason why it failed.
-pub type PointOutcome = (SweepPoint, Result<PointResult, String>);
+pub type PointOutcome = (SweepPoint, Result<PointResult, Message>);
 
 /// Store of results, in the format of `fairlab sweep`.
 pub struct SweepStore(PointStore);
@@ -39,7 +40,7 @@ impl EmbeddedSweep {
         let text = texts.resolve_names(&text.replace("\\u0000", "\0"));
         let plan = SweepPlan::parse(name, &text).map_err(CallError::Input)?;
         let points = plan.points();
-        let of_plan = |error: String| CallError::Input(format!("{name}: {error}"));
+        let of_plan = |error: Message| CallError::Input(error.with_file(name));
         let runs = PlanRunner::new(plan, directory).map_err(of_plan)?;
         let points = identified(points, &runs).map_err(of_plan)?;
         Ok(Self { name: name.to_owned(), runs, points, texts })
@@ -62,7 +63,7 @@ impl EmbeddedSweep {
     pub fn check(&self) -> Result<(), CallError> {
         let Some((_, first)) = self.points.first() else { return Ok(()) };
         let call = EmbeddedCall::new(&[], &MemoryTexts::default());
-        let of_plan = |error: String| CliError::Input(format!("{}: {error}", self.name));
+        let of_plan = |error: Message| CliError::Input(error.with_file(&self.name));
         let result = self.runs.check(first);
         call.end(result.and_then(|()| self.runs.check_metrics(first, SAMPLE_DURATION).map_err(of_plan)))
     }
@@ -75,7 +76,7 @@ impl EmbeddedSweep {
         let call = EmbeddedCall::new(&[], &MemoryTexts::default());
         let settings = settings.into_iter().map(|(key, value)| (key, self.texts.resolve_names(&value))).collect();
         let result = self.runs.run_point(&SweepPoint { settings, seed });
-        call.end(result.map_err(|error| CliError::Input(format!("{}: {error}", self.name))))
+        call.end(result.map_err(|error| CliError::Input(error.with_file(&self.name))))
     }
 
     /// Returns the warnings of the runs so far.

@@ -51,13 +51,16 @@ fn errors_are_those_of_the_command() {
     for (settings, expected) in [
         (r#""features": { "SIS_UTL": false }"#, "did you mean NO_SIS_UTIL?"),
         (r#""features": { "NO_SIS_UTIL": false }"#, "unknown feature"),
-        (r#""kernel": "5.20""#, "settings.kernel: unknown kernel\nhelp: known kernels: 4.19"),
+        (r#""kernel": "5.20""#, "settings.kernel: unknown kernel help: known kernels: 4.19"),
         (r#""governors": "schedutil""#, "unknown field `governors`"),
         (r#""starts": "jittered""#, "need a seed"),
         (r#""engine": "kernel:6.1""#, "does not support compiled-kernel engines"),
     ] {
         let error = wrong(settings);
-        assert!(matches!(&error, CallError::Input(text) if text.contains(expected)), "{settings}: {error}");
+        assert!(
+            matches!(&error, CallError::Input(message) if message.one_line().contains(expected)),
+            "{settings}: {error}"
+        );
     }
     let broken = MemoryTexts::new(vec![("broken".to_owned(), "{ \"tasks\": { \"a\": { \"rum\": 1 } } }".to_owned())]);
     let error = EmbeddedRun::new(&spec(""), None, None, &broken).expect_err("there is no such event");

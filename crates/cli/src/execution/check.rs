@@ -12,6 +12,7 @@ use fairlab_run::observers::RunObservers;
 use fairlab_run::prepare::{PreparedRun, ReadyRun, prepare};
 use fairlab_run::spec::RunSpec;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 
 /// Largest number of checked events on a small machine with few tasks. A larger machine or workload gets
@@ -66,7 +67,7 @@ pub(crate) fn check_run<E: Engine>(
         .as_ref()
         .map_or_else(Vec::new, |observer| RunSummary::new(about.subject.clone(), &machine, observer).broken_sums());
     if !broken.is_empty() {
-        return Err(failed(&about, format!("sums of the summary differ: {}", broken.join("; "))));
+        return Err(failed(&about, Message::new(format!("sums of the summary differ: {}", broken.join("; ")))));
     }
     let specs = &machine.workload().tasks;
     Ok(CheckedRun {

@@ -24,6 +24,7 @@ use fairlab_run::result::RunResult;
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use std::io::BufWriter;
 
 /// Finished run with what its report needs.
@@ -70,7 +71,7 @@ pub(crate) fn execute(
     };
     if spec.settings.policy.is_some() {
         let help = "use the policy with the built-in engine";
-        return Err(CliError::Input(format!("compiled-kernel engines do not support policies\nhelp: {help}")));
+        return Err(CliError::Input(Message::new("compiled-kernel engines do not support policies").with_help(help)));
     }
     let (about, hardware, whole) = (prepared.about, prepared.setup.hardware, prepared.setup.duration);
     begin(outputs, &about)?;
@@ -103,7 +104,7 @@ pub(crate) fn refuse_engine(settings: &Settings) -> Result<(), CliError> {
         return Ok(());
     }
     let help = "compiled-kernel engines support run, check, bench, compare, sweep, export and report; other commands need the reasons that only the built-in scheduler records";
-    Err(CliError::Input(format!("this command does not support compiled-kernel engines\nhelp: {help}")))
+    Err(CliError::Input(Message::new("this command does not support compiled-kernel engines").with_help(help)))
 }
 
 /// Runs a machine of any engine in this process.
@@ -179,8 +180,8 @@ pub(crate) fn execute_with<E: Engine>(
 }
 
 /// Returns the error of a run that could not go on.
-pub(crate) fn failed(about: &RunAbout, error: impl std::fmt::Display) -> CliError {
-    CliError::run(format!("{}: {error}", about.name))
+pub(crate) fn failed(about: &RunAbout, error: impl Into<Message>) -> CliError {
+    CliError::Run(error.into().about(&about.name))
 }
 
 /// Runs a machine with progress on the terminal; a signal ends the run.

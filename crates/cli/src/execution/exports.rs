@@ -10,6 +10,7 @@ use fairlab_machine::sim::Machine;
 use fairlab_observe::export::record::EventGroups;
 use fairlab_observe::export::{ExportTarget, Exporter};
 use fairlab_run::job::RunOutputs;
+use fairlab_workload::message::Message;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -40,7 +41,9 @@ impl OpenTrace {
         refuse_to_replace(path, option, inputs.iter().copied())?;
         let (whole, out) = AtomicFile::create(path).map_err(|error| {
             let help = format!("{option} takes a file that can be written, or - for standard output");
-            CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", path.display()))
+            CliError::Input(
+                Message::in_file(path.display().to_string(), format!("cannot be written: {error}")).with_help(help),
+            )
         })?;
         Ok((Self { name: file.to_owned(), file: Some(whole) }, Box::new(out)))
     }
@@ -72,9 +75,9 @@ impl ExportWriters {
                 Ok(None)
             } else {
                 let help = "add --export FORMAT=FILE, or omit --events";
-                Err(CliError::Input(format!(
-                    "--events selects events of a trace, but no trace is written\nhelp: {help}"
-                )))
+                Err(CliError::Input(
+                    Message::new("--events selects events of a trace, but no trace is written").with_help(help),
+                ))
             };
         }
         let events = outputs.events.iter().map(|name| events_from_name(name)).collect::<Result<Vec<_>, _>>();
@@ -88,11 +91,11 @@ impl ExportWriters {
         let exports = exports.map_err(CliError::Input)?;
         for export in &exports {
             if export.format.is_of_state() && machine.as_built_in().is_none() {
-                let what = format!(
+                let error = Message::new(format!(
                     "{} contains state of the built-in scheduler, which compiled-kernel engines do not have",
                     export.format.name
-                );
-                return Err(CliError::Input(format!("{what}\nhelp: omit it, or omit --engine")));
+                ));
+                return Err(CliError::Input(error.with_help("omit it, or omit --engine")));
             }
             files.extend(open(export, events, machine.hardware(), &mut exporter)?);
         }
@@ -117,13 +120,14 @@ fn open(
 ) -> Result<Option<AtomicFile>, CliError> {
     let wrong = |error: std::io::Error| {
         let help = "--export takes FORMAT=FILE with a writable file, or - for standard output";
-        CliError::Input(format!("{}: cannot be written: {error}\nhelp: {help}", export.name()))
+        CliError::Input(Message::in_file(export.name(), format!("cannot be written: {error}")).with_help(help))
     };
     if export.format.is_directory() {
         if export.file == "-" {
             let help = "give the name of a directory";
             let message =
-                format!("{} writes a directory of files, not standard output\nhelp: {help}", export.format.name);
+                Message::new(format!("{} writes a directory of files, not standard output", export.format.name))
+                    .with_help(help);
             return Err(CliError::Input(message));
         }
         std::fs::create_dir_all(&export.file).map_err(wrong)?;

@@ -25,7 +25,7 @@ pub(crate) fn page_of<E: Engine>(
     let mut observers = RunObservers::for_summary(&machine).with_exporter(exporter);
     drive_shown(&mut machine, &mut observers, &about).map_err(CliError::run)?;
     let exporter = observers.exporter_mut().expect("it was there before the run");
-    exporter.finish(&machine).map_err(|(_, error)| CliError::run(error))?;
+    exporter.finish(&machine).map_err(|(_, error)| CliError::failed(error))?;
     let observer = observers.summary.expect("it was there before the run");
     let mut summary = RunSummary::new(about.subject, &machine, &observer);
     summary.engine = engine()?;

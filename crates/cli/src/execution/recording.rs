@@ -10,6 +10,7 @@ use fairlab_observe::import::behaviour::{self, ImportedWorkload};
 use fairlab_observe::import::event::Recording;
 use fairlab_run::input::InputFile;
 use fairlab_run::manifest::MANIFEST;
+use fairlab_workload::message::Message;
 use std::path::Path;
 
 /// Reads a trace from a file, or from standard input for `-`.
@@ -18,7 +19,7 @@ pub(crate) fn read(trace: &str, leaps: LeapArgs) -> Result<Recording, CliError> 
     if trace != "-" && path.is_dir() {
         if path.join(MANIFEST).is_file() {
             let help = format!("this is a run directory: `fairlab export {trace} --format trace-dat` writes its trace");
-            return Err(CliError::Input(format!("{trace}: is a directory, not a trace\nhelp: {help}")));
+            return Err(CliError::Input(Message::new(format!("{trace}: is a directory, not a trace")).with_help(help)));
         }
         return Err(CliError::input(import::directory_error(path)));
     }
@@ -33,7 +34,7 @@ pub(crate) fn read(trace: &str, leaps: LeapArgs) -> Result<Recording, CliError> 
             std::io::ErrorKind::PermissionDenied => "this user may not read it",
             _ => "give a trace; shorten a long one with trace-cmd split or perf script --time, or record for less time",
         };
-        CliError::Input(format!("{trace}: cannot be read: {error}\nhelp: {help}"))
+        CliError::Input(Message::new(format!("{trace}: cannot be read: {error}")).with_help(help))
     })?;
     import::read(trace, &bytes, leaps.handling()).map_err(CliError::input)
 }
@@ -46,12 +47,13 @@ pub(crate) fn convert(recording: &Recording, machine: Option<&str>) -> Result<Im
         && hardware.nr_cpus() < recording.nr_cpus as usize
     {
         let help = "give the machine on which the trace was recorded: see `fairlab machine capture`";
-        let message = format!(
-            "the trace has events of {} CPUs, but the machine {} has {}\nhelp: {help}",
+        let message = Message::new(format!(
+            "the trace has events of {} CPUs, but the machine {} has {}",
             recording.nr_cpus,
             hardware.name,
             hardware.nr_cpus()
-        );
+        ))
+        .with_help(help);
         return Err(CliError::Input(message));
     }
     Ok(behaviour::import(recording, hardware.as_ref()))

@@ -10,6 +10,7 @@ use fairlab_run::kernels::Kernel;
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::parse_engine;
+use fairlab_workload::message::Message;
 use std::collections::BTreeMap;
 
 /// Features and tunables of a compiled kernel after its boot, with the descriptions in its source.
@@ -45,7 +46,7 @@ pub(crate) fn only<'a>(
     let known: Vec<&str> = known.collect();
     match name {
         Some(name) if !known.contains(&name) => {
-            Err(CliError::Input(unknown_switch(kind, name, known.into_iter()).to_string()))
+            Err(CliError::Input(Message::new(unknown_switch(kind, name, known.into_iter()).to_string())))
         }
         name => Ok(name),
     }

@@ -12,6 +12,7 @@ use fairlab_run::values::Starts;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::RequestedMetric;
 use fairlab_study::experiment::{Arms, Observation};
+use fairlab_workload::message::Message;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -228,6 +229,6 @@ impl TrialArms<'_> {
             Nanos(result.summary.duration_ns)
         );
         let engine = result.summary.engine.as_ref().map_or_else(String::new, |engine| format!("{}: ", engine.name));
-        Err(CliError::Run(engine + &what))
+        Err(CliError::Run(Message::new(engine + &what)))
     }
 }

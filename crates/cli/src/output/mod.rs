@@ -2,6 +2,7 @@
 //! Destination and style of results, warnings and errors. Colours are used only on a terminal.
 
 mod columns;
+pub(crate) mod error;
 pub(crate) mod experiment;
 pub(crate) mod figures;
 pub(crate) mod headline;
@@ -13,6 +14,7 @@ pub(crate) mod table;
 
 use crate::values::error::CliError;
 use clap::ValueEnum;
+use error::{ErrorOutput, usage_message};
 use fairlab_workload::message::is_unsafe_to_print;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -140,7 +142,7 @@ impl Output {
     }
 
     pub(crate) fn json(&mut self, data: &impl Serialize) -> Result<(), CliError> {
-        let text = serde_json::to_string_pretty(data).map_err(CliError::run)?;
+        let text = serde_json::to_string_pretty(data).map_err(CliError::failed)?;
         self.text(&(text + "\n"))
     }
 
@@ -179,7 +181,12 @@ impl Output {
         }
     }
 
-    pub(crate) fn report_error(&self, error: &CliError) {
+    pub(crate) fn report_error(&self, error: CliError) {
+        if self.json {
+            let status = error.status();
+            let _ = self.eprint(&ErrorOutput::new(status, &error.into()).line());
+            return;
+        }
         let word = self.stderr_styles().error("error:");
         let mut text = String::new();
         let error = error.to_string().lines().map(sanitize).collect::<Vec<_>>().join("\n");
@@ -201,6 +208,11 @@ pub(crate) fn explain_usage(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let output = Output::new(Color::Auto, false);
+    // The arguments cannot be parsed.
+    if std::env::args_os().any(|word| word == "--json") {
+        let _ = output.eprint(&ErrorOutput::new(2, &usage_message(error)).line());
+        return ExitCode::from(2);
+    }
     let text = error.render();
     let text = if output.stderr_styles().on { text.ansi().to_string() } else { text.to_string() };
     for line in text.lines() {

@@ -7,6 +7,7 @@
 
 use fairlab_run::settings::{Change, SETTINGS, Setting, commands};
 use fairlab_run::values::{EngineName, check_changes, parse_feature, parse_setting, tunable_from_name};
+use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 
 /// Name of an arm without a change.
@@ -61,30 +62,31 @@ impl Arm {
     }
 
     /// Parses one change and adds it.
-    fn parse_change(&mut self, word: &str) -> Result<(), String> {
+    fn parse_change(&mut self, word: &str) -> Result<(), Message> {
         let Some((key, value)) = word.split_once('=') else {
             if word != UNCHANGED {
-                self.changes.push(setting("features").change(word).map_err(|error| error.to_string())?);
+                self.changes.push(setting("features").change(word)?);
             }
             return Ok(());
         };
         let known = SETTINGS.iter().find(|setting| is_key(setting) && setting.name == key);
         if (known.is_some() || ["workload", "bench"].contains(&key)) && value.is_empty() {
-            return Err(format!("{key}= has no value"));
+            return Err(Message::new(format!("{key}= has no value")));
         }
         match (key, known) {
             ("workload", _) => self.work = Some(ArmWork::File(value.to_owned())),
             ("bench", _) => self.work = Some(ArmWork::Bench(value.to_owned())),
-            (_, Some(known)) => self.changes.push(known.change(value).map_err(|error| error.to_string())?),
+            (_, Some(known)) => self.changes.push(known.change(value)?),
             _ => self.changes.push(match PREFIXES.iter().find(|(prefix, _)| key.starts_with(prefix)) {
-                Some((prefix, name)) => setting(name)
-                    .change(&word[prefix.len()..])
-                    .map_err(|error| error.to_string().replace("did you mean ", &format!("did you mean {prefix}")))?,
+                Some((prefix, name)) => setting(name).change(&word[prefix.len()..]).map_err(|error| {
+                    let with_prefix = |help: String| help.replace("did you mean ", &format!("did you mean {prefix}"));
+                    Message { help: error.help.map(with_prefix), ..error }
+                })?,
                 None => setting("tunables").change(word).map_err(|error| match suggest::nearest(key, &keys()) {
                     Some(near) if tunable_from_name(key).is_err() => {
-                        format!("unknown change; did you mean {near}={value}?")
+                        Message::new("unknown change").with_help(format!("did you mean {near}={value}?"))
                     }
-                    _ => error.to_string(),
+                    _ => error,
                 })?,
             }),
         }
@@ -92,20 +94,18 @@ impl Arm {
     }
 
     /// Rejects a feature or tunable that the arm sets to two different values.
-    fn check_conflicts(&self) -> Result<(), String> {
+    fn check_conflicts(&self) -> Result<(), Message> {
         let of = |name: &'static str| {
             let changes = self.changes.iter().filter(move |change| change.setting.name == name);
             changes.map(|change| change.text.as_str())
         };
-        let features: Vec<_> =
-            of("features").map(parse_feature).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-        let tunables: Vec<_> =
-            of("tunables").map(parse_setting).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-        check_changes(&features, &tunables).map_err(|error| error.to_string())
+        let features: Vec<_> = of("features").map(parse_feature).collect::<Result<_, _>>()?;
+        let tunables: Vec<_> = of("tunables").map(parse_setting).collect::<Result<_, _>>()?;
+        check_changes(&features, &tunables)
     }
 }
 
-pub(crate) fn parse_arm(text: &str) -> Result<Arm, String> {
+pub(crate) fn parse_arm(text: &str) -> Result<Arm, Message> {
     let labelled = text.split_once(':').filter(|(label, rest)| {
         !label.contains(['=', ',']) && !label.trim().is_empty() && (rest.is_empty() || rest.starts_with(' '))
     });
@@ -114,7 +114,7 @@ pub(crate) fn parse_arm(text: &str) -> Result<Arm, String> {
     for word in changes.split(',').map(str::trim).filter(|word| !(word.is_empty() && labelled.is_some())) {
         arm.parse_change(word).map_err(|error| match text.split_once(':') {
             Some((label, rest)) if labelled.is_none() && !label.contains(['=', ',']) && !label.is_empty() => {
-                format!("a blank must follow the colon after a name: write `{label}: {rest}`")
+                Message::new("a blank must follow the colon after a name").with_help(format!("write `{label}: {rest}`"))
             }
             _ => error,
         })?;
@@ -181,7 +181,7 @@ mod tests {
             ("SIS_UTIL=1", "is a feature"),
             ("cpu_dma_latency=20", "write 20us"),
         ] {
-            let error = parse_arm(text).expect_err(text);
+            let error = parse_arm(text).expect_err(text).to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
     }

@@ -5,6 +5,7 @@ use crate::values::{host, interrupt};
 use fairlab_kernel::error::KernelError;
 use fairlab_run::error::RequestError;
 use fairlab_run::run_directory::DirectoryError;
+use fairlab_workload::message::Message;
 use std::fmt;
 use std::io;
 use std::panic::PanicHookInfo;
@@ -16,11 +17,11 @@ const MAX_PANIC: usize = 1000;
 #[derive(Debug)]
 pub(crate) enum CliError {
     /// Wrong input of the user. The message says what is wrong, where, and gives a remedy.
-    Input(String),
+    Input(Message),
     /// A run could not continue, or its results could not be written.
-    Run(String),
+    Run(Message),
     /// A required condition does not hold. The results have been written.
-    Gate(String),
+    Gate(Message),
     /// A worker process has reported the error.
     AlreadyReported { status: u8 },
     /// The reader of standard output has closed it.
@@ -32,14 +33,19 @@ pub(crate) enum CliError {
 }
 
 impl CliError {
-    /// Wraps an error about wrong input whose message is complete.
-    pub(crate) fn input(error: impl fmt::Display) -> Self {
-        Self::Input(error.to_string())
+    /// Wraps an error about wrong input.
+    pub(crate) fn input(error: impl Into<Message>) -> Self {
+        Self::Input(error.into())
     }
 
     /// Wraps the error of a failed run.
-    pub(crate) fn run(error: impl fmt::Display) -> Self {
-        Self::Run(error.to_string())
+    pub(crate) fn run(error: impl Into<Message>) -> Self {
+        Self::Run(error.into())
+    }
+
+    /// Wraps the error of a library, which has neither place nor remedy, in a failed run.
+    pub(crate) fn failed(error: impl fmt::Display) -> Self {
+        Self::Run(Message::new(error.to_string()))
     }
 
     /// Wraps an error of writing to `what`, a file or stream.
@@ -47,7 +53,7 @@ impl CliError {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::ClosedPipe;
         }
-        Self::Run(format!("{what}: cannot be written: {error}"))
+        Self::Run(Message::in_file(what, format!("cannot be written: {error}")))
     }
 
     pub(crate) const fn status(&self) -> u8 {
@@ -65,7 +71,7 @@ impl CliError {
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Input(message) | Self::Run(message) | Self::Gate(message) => f.write_str(message),
+            Self::Input(message) | Self::Run(message) | Self::Gate(message) => message.fmt(f),
             Self::AlreadyReported { status } => write!(f, "a worker ended with status {status}"),
             Self::ClosedPipe => f.write_str("the output was closed"),
             Self::Stopped { signal } => write!(f, "stopped by signal {signal}"),
@@ -73,11 +79,20 @@ impl fmt::Display for CliError {
     }
 }
 
+impl From<CliError> for Message {
+    fn from(error: CliError) -> Self {
+        match error {
+            CliError::Input(message) | CliError::Run(message) | CliError::Gate(message) => message,
+            error => Self::new(error.to_string()),
+        }
+    }
+}
+
 impl From<RequestError> for CliError {
     fn from(error: RequestError) -> Self {
         match error {
-            RequestError::Input(message) => Self::Input(message.to_string()),
-            RequestError::Run(message) => Self::Run(message.to_string()),
+            RequestError::Input(message) => Self::Input(message),
+            RequestError::Run(message) => Self::Run(message),
         }
     }
 }
@@ -96,12 +111,7 @@ impl From<KernelError> for CliError {
 
 impl From<DirectoryError> for CliError {
     fn from(error: DirectoryError) -> Self {
-        if error.is_unsuitable {
-            return Self::Input(format!(
-                "{error}\nhelp: -o takes a new or empty directory, or the directory of an earlier run"
-            ));
-        }
-        Self::Run(format!("{error}\nhelp: check for free space on the device; nothing has been written"))
+        if error.is_unsuitable { Self::input(error) } else { Self::run(error) }
     }
 }
 
@@ -126,9 +136,7 @@ pub(crate) fn report_panic(panic: &PanicHookInfo<'_>) {
     let panic: String = panic.to_string().chars().take(MAX_PANIC).collect();
     let mut stderr = io::stderr().lock();
     // A failure to write has no remedy here.
-    let _ = writeln!(
-        stderr,
-        "fairlab has a bug: {panic}\nhelp: please report it, with this command and its input files: {}",
-        quote_for_shell(&command)
-    );
+    let command = quote_for_shell(&command);
+    let help = format!("please report it, with this command and its input files: {command}");
+    let _ = writeln!(stderr, "{}", Message::new(format!("fairlab has a bug: {panic}")).with_help(help));
 }

@@ -5,6 +5,7 @@ use crate::values::error::CliError;
 use fairlab_run::values::parse_time;
 use fairlab_sched::units::Nanos;
 use fairlab_study::experiment::metrics::{Metric, RequestedMetric};
+use fairlab_workload::message::Message;
 
 /// Condition that holds before the change.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,16 +25,17 @@ enum ExpectedValue {
 
 impl Expectation {
     /// Parses `METRIC < VALUE` or `METRIC > VALUE`.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, Message> {
         let help = "write METRIC < VALUE, for example 'ui: wake to run p99 < 2ms'";
-        let place = text.rfind(['<', '>']).ok_or_else(|| format!("the comparison is missing: {help}"))?;
+        let place = text.rfind(['<', '>']);
+        let place = place.ok_or_else(|| Message::new("the comparison is missing").with_help(help))?;
         let (metric, value) = (text[..place].trim(), text[place + 1..].trim());
         if metric.is_empty() || value.is_empty() {
-            return Err(format!("one side is missing: {help}"));
+            return Err(Message::new("one side is missing").with_help(help));
         }
         let value = match value.parse::<f64>() {
             Ok(number) => ExpectedValue::Number(number),
-            Err(_) => ExpectedValue::Time(parse_time(value).map_err(|error| error.to_string())?),
+            Err(_) => ExpectedValue::Time(parse_time(value)?),
         };
         Ok(Self {
             text: text.to_owned(),
@@ -51,10 +53,10 @@ impl Expectation {
                 let ns_of = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
                 let Some((_, ns)) = ns_of.iter().find(|(unit, _)| *unit == metric.unit) else {
                     let what = if metric.unit.is_empty() { "a number" } else { &metric.unit };
-                    return Err(CliError::Input(format!(
-                        "--expect {}: {} is not a time\nhelp: give {what} without a unit of time",
-                        self.text, metric.name
-                    )));
+                    return Err(CliError::Input(
+                        Message::new(format!("--expect {}: {} is not a time", self.text, metric.name))
+                            .with_help(format!("give {what} without a unit of time")),
+                    ));
                 };
                 time.0 as f64 / ns
             }

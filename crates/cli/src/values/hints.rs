@@ -130,6 +130,7 @@ pub(crate) fn schemas() -> Vec<&'static str> {
         "calibration",
         "validation",
         "conformance",
+        "error",
         "trace",
     ]
 }

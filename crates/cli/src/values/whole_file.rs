@@ -3,6 +3,7 @@
 //! and renamed at the end. An earlier file stays until then.
 
 use crate::values::error::CliError;
+use fairlab_workload::message::Message;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -106,7 +107,9 @@ pub(crate) fn refuse_to_replace<'a>(
         None => Ok(()),
         Some(input) => {
             let help = format!("{option} would overwrite it; give a different file");
-            Err(CliError::Input(format!("{}: is an input of this command\nhelp: {help}", input.display())))
+            Err(CliError::Input(
+                Message::in_file(input.display().to_string(), "is an input of this command").with_help(help),
+            ))
         }
     }
 }

@@ -109,6 +109,8 @@ fn wrong_options_are_refused_with_a_way_out() {
         (&["compare", hello, "--arm", "off:energy_aware=0"], "off: energy_aware=0"),
         (&["compare", hello, "--arm", "governer=powersave"], "governor=powersave"),
         (&["import", "no-such.dat"], "there is no such file"),
+        (&["import", "no-such.dat", "--json"], "there is no such file"),
+        (&["run", hello, "--machin", "pi4", "--json"], "--machine"),
         (&["replay", "scenarios"], "which is a file"),
     ];
     for (args, expected) in cases {

@@ -241,7 +241,7 @@ fn the_kernel_of_a_run_is_the_selected_one_or_that_of_its_scenario() {
     assert_eq!(kernel_of("kernel 6.12\n", &["--features", "NO_RUN_TO_PARITY"]), "6.12");
     assert_eq!(kernel_of("kernel 6.12\n", &["--kernel", "6.1", "--set", "latency_ns=1000000"]), "6.1");
     for (kernel, extra, message) in [
-        ("kernel 6.13\n", &[][..], "<stdin>:2:8: unknown kernel"),
+        ("kernel 6.13\n", &[][..], "\"text\":\"unknown kernel\""),
         ("kernel 6.1\n", &["--features", "NO_RUN_TO_PARITY"], "6.1 has no such feature"),
         ("kernel 6.12\n", &["--set", "latency_ns=1000000"], "6.12 has no such tunable"),
     ] {

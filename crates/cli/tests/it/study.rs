@@ -88,11 +88,7 @@ fn errors_of_a_study_name_the_file_the_place_and_a_remedy() {
     let at = directory.path();
     assert!(in_directory(at, &["study", "new", "mine"]).status.success());
     for (from, to, expected) in [
-        (
-            "meaning = ",
-            "meanin = ",
-            "changed.toml: line 18: arm before: unknown key `meanin` help: did you mean `meaning`?",
-        ),
+        ("meaning = ", "meanin = ", "changed.toml:18: arm before: unknown key `meanin` help: did you mean `meaning`?"),
         (
             "wakelist_far",
             "wakelist_fra",
@@ -123,7 +119,11 @@ fn errors_of_a_study_name_the_file_the_place_and_a_remedy() {
             "headline: there is no row 5 groups help: did you mean `1 groups`?",
         ),
         ("from = \"before\"", "from = \"befor\"", "there is no arm befor help: did you mean `before`?"),
-        ("bench = \"hackbench", "file = \"none.json\"\n# \"", "none.json: cannot be read"),
+        (
+            "bench = \"hackbench",
+            "file = \"none.json\"\n# \"",
+            "none.json: run 1 groups of changed.toml: cannot be read",
+        ),
     ] {
         changed(at, from, to);
         let output = in_directory(at, &["study", "check", "changed.toml"]);

@@ -22,13 +22,16 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+/// Hashes of the inputs of products, by the paths of the products in the build folder.
+pub(super) type InputHashes = BTreeMap<String, String>;
+
 /// Inputs of the products in a build folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct BuildRecord {
     /// Hash of everything but the contents of the kernel's C files and headers.
     base: String,
-    /// Hash of the inputs of each product, by its path in the build folder.
-    products: BTreeMap<String, String>,
+    /// Of all products.
+    products: InputHashes,
 }
 
 /// Product with the files that it was made from, as make has written them down.
@@ -47,7 +50,7 @@ pub(super) struct Reuse {
     folder: PathBuf,
     base: String,
     /// Record of the build before, without the products that were removed since.
-    kept: BTreeMap<String, String>,
+    kept: InputHashes,
 }
 
 impl Reuse {
@@ -91,7 +94,7 @@ impl Reuse {
     }
 
     /// Returns the hash of the inputs of each product: its command, and the names and contents of its files.
-    fn input_hashes(&self) -> Result<BTreeMap<String, String>, KernelError> {
+    fn input_hashes(&self) -> Result<InputHashes, KernelError> {
         let mut known: BTreeMap<PathBuf, Option<String>> = BTreeMap::new();
         let mut hashes = BTreeMap::new();
         for Product { name, command, files } in products(&self.folder.join("build"))? {

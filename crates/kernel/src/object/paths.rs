@@ -5,7 +5,7 @@
 use super::{EngineIrq, Object, raw};
 use std::ffi::c_int;
 
-/// Call that may yield. The order is that of `enum fl_call`.
+/// Call that may yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EngineCall {
     /// The running task of a CPU wakes another one. The result is whether that one was asleep.
@@ -105,37 +105,84 @@ pub struct EngineYield {
     pub in_softirq: bool,
 }
 
-impl EngineCall {
-    fn to_raw(self) -> (c_int, u32, u32) {
+/// Number of a call: `enum fl_call`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+enum CallNumber {
+    Wake,
+    WakeNew,
+    Interrupt,
+    Tick,
+    InterruptWake,
+    Reschedule,
+    Block,
+    Yield,
+    Exec,
+    Stopper,
+    IdleEnter,
+}
+
+impl CallNumber {
+    /// All calls, in the order of their numbers.
+    const ALL: [Self; 11] = [
+        Self::Wake,
+        Self::WakeNew,
+        Self::Interrupt,
+        Self::Tick,
+        Self::InterruptWake,
+        Self::Reschedule,
+        Self::Block,
+        Self::Yield,
+        Self::Exec,
+        Self::Stopper,
+        Self::IdleEnter,
+    ];
+
+    const fn kind(self) -> CallKind {
         match self {
-            Self::Wake { task, sync } => (0, task, u32::from(sync)),
-            Self::WakeNew { task } => (1, task, 0),
-            Self::Interrupt(irq) => (2, irq as u32, 0),
-            Self::Tick => (3, 0, 0),
-            Self::InterruptWake { task } => (4, task, 0),
-            Self::Reschedule => (5, 0, 0),
-            Self::Block { dies, for_io } => (6, u32::from(dies), u32::from(for_io)),
-            Self::Yield => (7, 0, 0),
-            Self::Exec => (8, 0, 0),
-            Self::Stopper => (9, 0, 0),
-            Self::IdleEnter(tick) => (10, tick as u32, 0),
+            Self::Wake | Self::WakeNew | Self::InterruptWake | Self::Exec => CallKind::Wakeup,
+            Self::Interrupt => CallKind::Interrupt,
+            Self::Tick => CallKind::Tick,
+            Self::Reschedule | Self::Block | Self::Yield => CallKind::Schedule,
+            Self::Stopper => CallKind::Stopper,
+            Self::IdleEnter => CallKind::IdleEnter,
         }
     }
 }
 
-const KINDS: [CallKind; 11] = [
-    CallKind::Wakeup,
-    CallKind::Wakeup,
-    CallKind::Interrupt,
-    CallKind::Tick,
-    CallKind::Wakeup,
-    CallKind::Schedule,
-    CallKind::Schedule,
-    CallKind::Schedule,
-    CallKind::Wakeup,
-    CallKind::Stopper,
-    CallKind::IdleEnter,
-];
+/// Condition for a resumption: `enum fl_why`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+enum PauseReason {
+    None,
+    Lock,
+    Try,
+    Spin,
+}
+
+impl PauseReason {
+    /// All conditions, in the order of their numbers.
+    const ALL: [Self; 4] = [Self::None, Self::Lock, Self::Try, Self::Spin];
+}
+
+impl EngineCall {
+    /// Returns the number of the call and its two arguments.
+    fn to_raw(self) -> (CallNumber, u32, u32) {
+        match self {
+            Self::Wake { task, sync } => (CallNumber::Wake, task, u32::from(sync)),
+            Self::WakeNew { task } => (CallNumber::WakeNew, task, 0),
+            Self::Interrupt(irq) => (CallNumber::Interrupt, irq as u32, 0),
+            Self::Tick => (CallNumber::Tick, 0, 0),
+            Self::InterruptWake { task } => (CallNumber::InterruptWake, task, 0),
+            Self::Reschedule => (CallNumber::Reschedule, 0, 0),
+            Self::Block { dies, for_io } => (CallNumber::Block, u32::from(dies), u32::from(for_io)),
+            Self::Yield => (CallNumber::Yield, 0, 0),
+            Self::Exec => (CallNumber::Exec, 0, 0),
+            Self::Stopper => (CallNumber::Stopper, 0, 0),
+            Self::IdleEnter(tick) => (CallNumber::IdleEnter, tick as u32, 0),
+        }
+    }
+}
 
 impl Object {
     /// Enables yields of calls. A search yields after each `looks` scanned CPUs.
@@ -165,7 +212,7 @@ impl Object {
     /// Begins a call on a CPU. Returns its result, or `None` if it has yielded.
     pub fn begin(&self, cpu: u32, call: EngineCall) -> Option<bool> {
         let (call, a, b) = call.to_raw();
-        call_result(call!(self, fl_begin(self.cpu(cpu), call, a, b)))
+        call_result(call!(self, fl_begin(self.cpu(cpu), call as c_int, a, b)))
     }
 
     /// Resumes the last yielded call of a CPU. Returns its result, or `None` if it has yielded again.
@@ -185,13 +232,13 @@ impl Object {
         }
         let lock = pause.cpu as u32;
         Some(EngineYield {
-            before: match pause.why {
-                0 => BeforeResume::Nothing,
-                1 => BeforeResume::Lock(lock),
-                2 => BeforeResume::Try(lock),
-                _ => BeforeResume::Spin,
+            before: match PauseReason::ALL[pause.why as usize] {
+                PauseReason::None => BeforeResume::Nothing,
+                PauseReason::Lock => BeforeResume::Lock(lock),
+                PauseReason::Try => BeforeResume::Try(lock),
+                PauseReason::Spin => BeforeResume::Spin,
             },
-            kind: KINDS[pause.call as usize],
+            kind: CallNumber::ALL[pause.call as usize].kind(),
             mark: usize::try_from(pause.mark - 1).ok(),
             is_search: pause.is_search != 0,
             irqs_on: pause.irqs_off == 0,
@@ -244,9 +291,32 @@ fn call_result(result: std::ffi::c_long) -> Option<bool> {
 mod tests {
     use super::*;
 
+    /// Names of an enum in the header of engines, as Rust spells them.
+    fn names_in_header(name: &str, prefix: &str) -> Vec<String> {
+        let header = include_str!("../../engine/arch/include/asm/fairlab.h");
+        let (_, body) = header.split_once(&format!("enum {name} {{")).expect("the header has the enum");
+        let (body, _) = body.split_once('}').expect("it has an end");
+        let words = body.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let in_rust = |word: &str| {
+            let words = word.split('_').map(|word| word[..1].to_owned() + &word[1..].to_ascii_lowercase());
+            words.collect::<String>()
+        };
+        words.filter_map(|word| word.strip_prefix(prefix)).map(in_rust).collect()
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_header() {
+        let calls = CallNumber::ALL.map(|call| format!("{call:?}"));
+        assert_eq!(names_in_header("fl_call", "FL_CALL_"), calls);
+        assert!(CallNumber::ALL.iter().enumerate().all(|(number, call)| *call as usize == number));
+        let reasons = PauseReason::ALL.map(|reason| format!("{reason:?}"));
+        assert_eq!(names_in_header("fl_why", "FL_PAUSE_"), reasons);
+        assert!(PauseReason::ALL.iter().enumerate().all(|(number, reason)| *reason as usize == number));
+    }
+
     #[test]
     fn each_call_is_of_a_kind() {
-        let of = |call: EngineCall| KINDS[call.to_raw().0 as usize];
+        let of = |call: EngineCall| call.to_raw().0.kind();
         assert_eq!(of(EngineCall::Exec), CallKind::Wakeup);
         assert_eq!(of(EngineCall::Tick), CallKind::Tick);
         assert_eq!(of(EngineCall::Yield), CallKind::Schedule);

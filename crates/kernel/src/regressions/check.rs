@@ -2,6 +2,7 @@
 //! Check that distinguishes a kernel with a bug from one without: a metric of a run, and a bound. Beyond the
 //! bound the bug is detected.
 
+use crate::trace_line::{TraceKind, TraceLine};
 use crate::worker::WorkerReport;
 use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
@@ -81,7 +82,7 @@ pub enum MetricOwner {
 #[serde(deny_unknown_fields)]
 pub struct EventFilter {
     /// Kind of the event (`e` in the trace).
-    pub e: String,
+    pub e: TraceKind,
     /// Name of its task, or of the family of the task.
     pub task: Option<String>,
     /// CPUs of the event: where a task wakes up, or an interrupt is sent.
@@ -188,8 +189,10 @@ pub enum RunOutput {
 /// Output of a run that a check evaluates.
 #[derive(Clone, Debug, Default)]
 pub struct ObservedRun {
-    /// Lines of its trace, its summary, or its state.
-    pub values: Vec<Value>,
+    /// Lines of its trace, if the check needs them.
+    pub trace: Vec<TraceLine>,
+    /// Summary or state, if the check needs one of them.
+    pub output: Value,
     /// Messages of the kernel, and its end if that was abnormal.
     pub report: WorkerReport,
 }
@@ -198,7 +201,8 @@ impl fmt::Display for CheckMetric {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Events { which, most } => {
-                let what = which.counter.as_deref().unwrap_or(&which.e);
+                let kind = serde_json::to_value(which.e).expect("a kind has a name");
+                let what = which.counter.as_deref().or(kind.as_str()).unwrap_or_default();
                 match (most, &which.task) {
                     (Some(key), _) => write!(out, "most {what} ({key})"),
                     (None, Some(task)) => write!(out, "{what} of {task}"),
@@ -240,27 +244,29 @@ impl Check {
         }
         match &self.figure {
             CheckMetric::Events { which, most } => {
-                let names = names(&seen.values);
-                let picked = seen.values.iter().filter(|event| which.matches(event, &names));
+                let names = names(&seen.trace);
+                let picked = seen.trace.iter().filter(|line| which.matches(line, &names));
                 Some(match most {
-                    Some(key) => picked.filter_map(|event| event[key].as_u64()).max().unwrap_or(0),
+                    Some(key) => picked.filter_map(|line| line.number(key)).max().unwrap_or(0),
                     None => picked.count() as u64,
                 })
             }
             CheckMetric::Runtime { task, is_least } => {
-                let of_task = |event: &&Value| event["e"] == "task" && is_task_or_family(event["name"].as_str(), task);
-                let times = seen.values.iter().filter(of_task).filter_map(|event| event["runtime"].as_i64());
-                let times = times.map(|time| u64::try_from(time).unwrap_or(0));
+                let of_task =
+                    |line: &&TraceLine| line.kind() == TraceKind::Task && is_task_or_family(line.text("name"), task);
+                let times = seen.trace.iter().filter(of_task).map(|line| line.number("runtime").unwrap_or(0));
                 if *is_least { times.min() } else { Some(times.sum()) }
             }
-            CheckMetric::Latency(task) => Some(latency(&seen.values, task)),
+            CheckMetric::Latency(task) => Some(latency(&seen.trace, task)),
             CheckMetric::Log(text) => {
                 Some(seen.report.log.iter().filter(|line| line.text.contains(text)).count() as u64)
             }
             CheckMetric::Crash(_) => Some(0),
-            CheckMetric::Work(operation) => Some(seen.values.first()?["work"][operation].as_u64().unwrap_or(0)),
+            CheckMetric::Work(operation) => {
+                seen.output.as_object().map(|output| output["work"][operation].as_u64().unwrap_or(0))
+            }
             CheckMetric::State { whose, name, .. } => {
-                let state = seen.values.first()?;
+                let state = &seen.output;
                 let its = match whose {
                     MetricOwner::Cpu(cpu) => &state["cpus"][*cpu],
                     MetricOwner::Task(task) => {
@@ -282,9 +288,9 @@ impl Check {
 }
 
 /// Returns the names of tasks by their pids, which are at the end of a trace.
-fn names(events: &[Value]) -> BTreeMap<i64, &str> {
-    let totals = events.iter().filter(|event| event["e"] == "task");
-    totals.filter_map(|event| Some((event["pid"].as_i64()?, event["name"].as_str()?))).collect()
+fn names(trace: &[TraceLine]) -> BTreeMap<i64, &str> {
+    let totals = trace.iter().filter(|line| line.kind() == TraceKind::Task);
+    totals.filter_map(|line| Some((line.pid("pid")?, line.text("name")?))).collect()
 }
 
 /// Whether a name is that of a task, or of a member of its family: the name with a number.
@@ -294,38 +300,38 @@ fn is_task_or_family(name: Option<&str>, task: &str) -> bool {
 }
 
 impl EventFilter {
-    fn matches(&self, event: &Value, names: &BTreeMap<i64, &str>) -> bool {
+    fn matches(&self, line: &TraceLine, names: &BTreeMap<i64, &str>) -> bool {
         let is_in = |cpus: &Option<Vec<u64>>, key: &str| {
-            cpus.as_ref().is_none_or(|cpus| event[key].as_u64().is_some_and(|cpu| cpus.contains(&cpu)))
+            cpus.as_ref().is_none_or(|cpus| line.number(key).is_some_and(|cpu| cpus.contains(&cpu)))
         };
         let ns = |text: &Option<String>| text.as_deref().and_then(|text| parse_time(text).ok()).map(|ns| START_NS + ns);
-        let at = event["t"].as_u64().unwrap_or(0);
-        let name = || event["pid"].as_i64().and_then(|pid| names.get(&pid).copied());
-        event["e"] == self.e.as_str()
+        let at = line.time_ns().unwrap_or(0);
+        let name = || line.pid("pid").and_then(|pid| names.get(&pid).copied());
+        line.kind() == self.e
             && self.task.as_ref().is_none_or(|task| is_task_or_family(name(), task))
             && is_in(&self.cpu, "cpu")
             && is_in(&self.to, "to")
-            && self.counter.as_ref().is_none_or(|counter| event["c"] == counter.as_str())
+            && self.counter.as_ref().is_none_or(|counter| line.text("c") == Some(counter))
             && ns(&self.after).is_none_or(|after| at >= after)
             && ns(&self.until).is_none_or(|until| at <= until)
     }
 }
 
 /// Returns the longest time from a wake-up until the task ran, in nanoseconds.
-fn latency(events: &[Value], task: &str) -> u64 {
-    let names = names(events);
+fn latency(trace: &[TraceLine], task: &str) -> u64 {
+    let names = names(trace);
     let (mut woken, mut longest) = (BTreeMap::new(), 0);
-    for event in events {
-        let at = event["t"].as_u64().unwrap_or(0);
-        match event["e"].as_str() {
-            Some("wakeup") => {
-                let pid = event["pid"].as_i64().unwrap_or(0);
+    for line in trace {
+        let at = line.time_ns().unwrap_or(0);
+        match line.kind() {
+            TraceKind::Wakeup => {
+                let pid = line.pid("pid").unwrap_or(0);
                 if is_task_or_family(names.get(&pid).copied(), task) {
                     woken.insert(pid, at);
                 }
             }
-            Some("switch") => {
-                if let Some(since) = event["next"].as_i64().and_then(|pid| woken.remove(&pid)) {
+            TraceKind::Switch => {
+                if let Some(since) = line.pid("next").and_then(|pid| woken.remove(&pid)) {
                     longest = longest.max(at - since);
                 }
             }
@@ -356,7 +362,8 @@ mod tests {
             json!({ "e": "task", "pid": 1002, "name": "hogshead", "runtime": 99 }),
         ];
         let log = vec![WorkerLogLine { at_ns: 1, cpu: 0, text: "WARNING: something".to_owned(), trace: Vec::new() }];
-        ObservedRun { values: events, report: WorkerReport { log, ..WorkerReport::default() } }
+        let trace = events.into_iter().map(|event| TraceLine::try_from(event).expect("a line")).collect();
+        ObservedRun { trace, report: WorkerReport { log, ..WorkerReport::default() }, ..ObservedRun::default() }
     }
 
     fn figure(text: &str) -> Option<u64> {
@@ -387,7 +394,7 @@ mod tests {
         assert_eq!(of_cpu.required_output(), RunOutput::State(1_005_000_000));
         let state =
             json!({ "cpus": [{ "util_avg": 1 }, { "util_avg": 20 }], "tasks": [{ "task": "x", "util_avg": 3 }] });
-        let seen = ObservedRun { values: vec![state], ..observed_run() };
+        let seen = ObservedRun { output: state, ..observed_run() };
         assert_eq!(of_cpu.figure(&seen), Some(20));
         assert!(!of_cpu.indicates_bug(20) && of_cpu.indicates_bug(9));
         assert_eq!(check("at = \"5ms\"\ntask = \"x\"\nfigure = \"util_avg\"\nbelow = 10").figure(&seen), Some(3));
@@ -397,7 +404,7 @@ mod tests {
     fn operations_are_counted_in_a_summary() {
         let of_work = check("work = \"DetachScan\"\nabove = 5");
         assert_eq!(of_work.required_output(), RunOutput::Summary);
-        let seen = ObservedRun { values: vec![json!({ "work": { "DetachScan": 7 } })], ..ObservedRun::default() };
+        let seen = ObservedRun { output: json!({ "work": { "DetachScan": 7 } }), ..ObservedRun::default() };
         assert_eq!(of_work.figure(&seen), Some(7));
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod requirement;
 use fairlab_kernel::error::KernelError;
 use fairlab_kernel::store::Store;
 use fairlab_kernel::tree::TreeSource;
+use fairlab_workload::message::Message;
 use requirement::Requirement;
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -15,7 +16,8 @@ use std::sync::LazyLock;
 const TREE: &str = "linux-source-6.1";
 
 /// An engine that can be built.
-pub(crate) const ENGINE: Requirement = Requirement { name: TREE, missing: || ENGINE_FILE.as_ref().err().cloned() };
+pub(crate) const ENGINE: Requirement =
+    Requirement { name: TREE, missing: || ENGINE_FILE.as_ref().err().map(|error| error.text.clone()) };
 
 /// A tree, without the tools that build it.
 pub(crate) const SOURCE: Requirement =
@@ -31,12 +33,12 @@ pub(crate) const NEWER_SOURCE: Requirement = Requirement {
 };
 
 /// The object, which is built once and kept with other products, or the reason why it cannot be built here.
-static ENGINE_FILE: LazyLock<Result<PathBuf, String>> = LazyLock::new(|| {
+static ENGINE_FILE: LazyLock<Result<PathBuf, Message>> = LazyLock::new(|| {
     let store = Store::with_root(kept());
     match store.add("under-test", &tree(), &[], &[], &mut |_| {}) {
         Ok(added) => Ok(added.object),
-        Err(error @ KernelError::Missing { .. }) => Err(first_line(&error)),
-        Err(error) if error.to_string().contains("is not there") => Err(first_line(&error)),
+        Err(error @ KernelError::Missing { .. }) => Err(Message::new(first_line(&error))),
+        Err(error) if error.to_string().contains("is not there") => Err(Message::new(first_line(&error))),
         Err(error) => panic!("{error}"),
     }
 });

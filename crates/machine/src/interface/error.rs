@@ -62,6 +62,12 @@ impl From<&RunError> for Message {
     }
 }
 
+impl From<RunError> for Message {
+    fn from(error: RunError) -> Self {
+        Self::from(&error)
+    }
+}
+
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Message::from(self).fmt(f)

@@ -88,6 +88,12 @@ impl From<&ExplainError> for Message {
     }
 }
 
+impl From<ExplainError> for Message {
+    fn from(error: ExplainError) -> Self {
+        Self::from(&error)
+    }
+}
+
 impl fmt::Display for ExplainError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Message::from(self).fmt(f)

@@ -23,6 +23,12 @@ impl From<&ImportError> for Message {
     }
 }
 
+impl From<ImportError> for Message {
+    fn from(error: ImportError) -> Self {
+        Self::from(&error)
+    }
+}
+
 impl fmt::Display for ImportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Message::from(self).fmt(f)

@@ -12,6 +12,7 @@ use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use fairlab_workload::recorded;
 use fairlab_workload::scenario;
 
@@ -158,8 +159,8 @@ fn damaged_traces_are_refused_or_read_in_part_and_nothing_panics() {
             match super::read(name, &damaged, LeapHandling::Reject) {
                 Err(error) => {
                     rejected += 1;
-                    let error = error.to_string();
-                    assert!(error.starts_with(name) && error.contains("\nhelp: "), "{error}");
+                    let error = Message::from(error);
+                    assert!(error.one_line().starts_with(name) && error.help.is_some(), "{error}");
                 }
                 Ok(recording) => {
                     with_problems += usize::from(!recording.problems.is_empty());

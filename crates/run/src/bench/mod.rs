@@ -161,7 +161,7 @@ mod tests {
         );
         let message = complaint("hackbench --grops 2", LineOf::Study);
         assert!(
-            message.contains("unexpected argument '--grops'") && message.contains("\nhelp: a similar argument exists"),
+            message.contains("unexpected argument '--grops'") && message.contains("help: a similar argument exists"),
             "{message}"
         );
     }

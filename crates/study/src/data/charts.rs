@@ -4,10 +4,11 @@
 use super::DataStudy;
 use super::figures::MetricError;
 use super::measure::{ExtractPairsFn, HistogramRequest, RunNumbers};
-use super::path::{PathError, ResultPath};
+use super::path::ResultPath;
 use crate::charts::{self, Chart};
 use crate::definition::FigureValue;
 use crate::report::{ReportRow, ReportTable};
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -68,16 +69,14 @@ impl HistogramSource {
 
 /// Returns the pairs of value and count at a path.
 fn pairs_at(path: &ResultPath, result: &Value) -> Result<Vec<[f64; 2]>, MetricError> {
-    let wrong = |what: &str| {
-        MetricError::Wrong(format!("`{}` {what}", path.text()), "name a list of pairs, such as usecs".to_owned())
+    let wrong = || {
+        let error = Message::new(format!("`{}` is not a list of pairs", path.text()));
+        MetricError::Wrong(error.with_help("name a list of pairs, such as usecs"))
     };
-    let found = path.find(result).map_err(|miss| match miss {
-        PathError::Key { key, .. } => wrong(&format!("has no `{key}`")),
-        PathError::Kind { what, .. } => wrong(&what),
-    })?;
+    let found = path.find(result).map_err(MetricError::Wrong)?;
     let pair = |value: &Value| Some([value.get(0)?.as_f64()?, value.get(1)?.as_f64()?]);
     let lists = found.iter().filter_map(|value| value.as_array());
-    lists.flatten().map(|value| pair(value).ok_or_else(|| wrong("is not a list of pairs"))).collect()
+    lists.flatten().map(|value| pair(value).ok_or_else(wrong)).collect()
 }
 
 impl DataStudy<'_> {

@@ -10,10 +10,10 @@ use super::execute::Variation;
 use super::figures::MetricError;
 use super::path::ResultPath;
 use crate::StudyError;
-use crate::definition::DefinitionError;
 use crate::pool;
-use crate::read::unknown;
+use crate::read::{error_in, unknown};
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use std::collections::BTreeSet;
 
 /// Length of a trial, after the warm-up.
@@ -21,18 +21,10 @@ const TRIAL: Nanos = Nanos::from_millis(20);
 
 impl DataStudy<'_> {
     /// Checks the paths of figures, and the names in charts and `[robustness]`.
-    pub(super) fn check_names(&self) -> Result<(), DefinitionError> {
-        let wrong = |place: &str, message: &str, help: &str| {
-            Err(DefinitionError::name(self.file, place.to_owned(), message.to_owned(), help.to_owned()))
-        };
+    pub(super) fn check_names(&self) -> Result<(), Message> {
+        let wrong = |place: &str, text: &str, help: &str| Err(error_in(self.file, place, text, help));
         for (name, figure) in &self.definition.figures {
-            if let Err(what) = figure.paths() {
-                return wrong(
-                    &format!("figure {name}"),
-                    &what,
-                    "fix the path: separate names with dots, and add [..] after lists",
-                );
-            }
+            figure.paths().map_err(|error| error.about(format!("figure {name}")).with_file(self.file))?;
         }
         let tables: Vec<&str> = self.definition.tables.iter().map(|table| table.name.as_str()).collect();
         let arms: Vec<&str> = self.definition.arms.iter().map(|arm| arm.name.as_str()).collect();
@@ -92,13 +84,13 @@ impl DataStudy<'_> {
             )?;
             let figures = wanted.iter().filter(|((of, _), _)| *of == case).flat_map(|(_, figures)| figures);
             for name in figures {
-                if let Err(MetricError::Wrong(what, help)) = self.definition.figures[name].of_run(&result) {
-                    return Err(self.check_error(&format!("figure {name}"), case, what, help));
+                if let Err(MetricError::Wrong(error)) = self.definition.figures[name].of_run(&result) {
+                    return Err(self.check_error(&format!("figure {name}"), case, error));
                 }
             }
             for taken in taken.iter().filter(|taken| taken.case == case) {
-                if let Err(MetricError::Wrong(what, help)) = (taken.extra().take)(&result) {
-                    return Err(self.check_error("a picture", case, what, help));
+                if let Err(MetricError::Wrong(error)) = (taken.extra().take)(&result) {
+                    return Err(self.check_error("a picture", case, error));
                 }
             }
             Ok::<_, StudyError>(())
@@ -106,8 +98,7 @@ impl DataStudy<'_> {
         Ok(wanted.keys().map(|(case, _)| self.cases[*case].seeds).sum())
     }
 
-    fn check_error(&self, what: &str, case: usize, message: String, help: String) -> StudyError {
-        let place = format!("{what}, run {}", self.cases[case].name);
-        StudyError::Definition(DefinitionError::name(self.file, place, message, help))
+    fn check_error(&self, subject: &str, case: usize, error: Message) -> StudyError {
+        StudyError::Input(error.about(format!("{subject}, run {}", self.cases[case].name)).with_file(self.file))
     }
 }

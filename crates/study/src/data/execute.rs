@@ -9,7 +9,8 @@
 
 use super::runs::RunCase;
 use super::workloads::{InputFiles, PreparedWorkload};
-use crate::definition::{ArmDefinition, DefinitionError};
+use crate::definition::ArmDefinition;
+use crate::read::of_run;
 use crate::{ExternalRunner, StudyError};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::{Machine, Setup};
@@ -22,6 +23,7 @@ use fairlab_run::prepare::apply;
 use fairlab_run::settings::Settings;
 use fairlab_run::warmup::WarmupPlan;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -99,17 +101,14 @@ impl RunEnv<'_> {
         seed: u64,
         variation: &Variation,
     ) -> Result<(Setup, PreparedCase), StudyError> {
-        let of_case = |message: String| {
-            let (file, run) = (self.file.to_owned(), case.name.clone());
-            StudyError::Definition(DefinitionError::Run { file, run, message })
-        };
+        let of_case = |error: Message| StudyError::Input(of_run(self.file, &case.name, error));
         let name = self.machine_of(case, arm);
         let settings = settings_of(case, arm, seed, &variation.settings);
         let PreparedWorkload { mut setup, kernel, meter, has_length } =
             self.home.prepare(case, name, &settings, seed).map_err(of_case)?;
         // The kernel of an engine is that of its tree.
         let kernel = Some(kernel).filter(|_| settings.kernel_engine().is_none());
-        apply(&mut setup, &settings, kernel).map_err(|error| of_case(error.to_string()))?;
+        apply(&mut setup, &settings, kernel).map_err(|error| of_case(error.into()))?;
         let begin = case.start.of_seed(seed);
         for task in &mut setup.workload.tasks {
             task.start_at = task.start_at.map(|at| at + begin);
@@ -152,8 +151,8 @@ impl PreparedCase {
         };
         drive(machine, &mut observers, warm_up, &mut |_| true)?;
         if is_until_done && !machine.is_done() {
-            let message = format!("does not end within {MAX_RUN_TIME}\nhelp: say a `span`");
-            return Err(StudyError::Definition(DefinitionError::Run { file, run: case.name, message }));
+            let error = Message::new(format!("does not end within {MAX_RUN_TIME}")).with_help("say a `span`");
+            return Err(StudyError::Input(of_run(&file, &case.name, error)));
         }
         let until_measured = warm_up.length(observers.settling.as_ref()).max(begin);
         Ok(result_of(observers, machine, begin, until_measured, &case))

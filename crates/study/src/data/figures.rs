@@ -2,9 +2,9 @@
 //! `[figure.NAME]`: a number that is extracted from the result of a run, and the statistic that combines
 //! several runs.
 
-use super::path::{PathError, ResultPath};
+use super::path::ResultPath;
 use crate::statistics::Statistic;
-use fairlab_workload::suggest;
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -45,8 +45,8 @@ const fn mean() -> Statistic {
 /// Reason why a run has no value for a figure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum MetricError {
-    /// No run can have this path, so the study's data are wrong: description and remedy.
-    Wrong(String, String),
+    /// No run can have this path, so the study's data are wrong.
+    Wrong(Message),
     /// The run has no number at the path.
     Nothing(String),
 }
@@ -56,7 +56,7 @@ impl FigureDefinition {
     ///
     /// # Errors
     /// A description of the error in one of them.
-    pub(crate) fn paths(&self) -> Result<(ResultPath, Option<ResultPath>), String> {
+    pub(crate) fn paths(&self) -> Result<(ResultPath, Option<ResultPath>), Message> {
         Ok((ResultPath::parse(&self.path)?, self.per.as_deref().map(ResultPath::parse).transpose()?))
     }
 
@@ -65,33 +65,19 @@ impl FigureDefinition {
     /// # Errors
     /// If this run, or every run, has no number at one of the paths.
     pub(crate) fn of_run(&self, result: &Value) -> Result<f64, MetricError> {
-        let (path, per) = self.paths().map_err(|what| MetricError::Wrong(what, "fix the path".to_owned()))?;
-        let numbers = path.numbers(result).map_err(metric_error)?;
+        let (path, per) = self.paths().map_err(MetricError::Wrong)?;
+        let numbers = path.numbers(result).map_err(MetricError::Wrong)?;
         let value = if numbers.is_empty() && self.each != Statistic::Count {
             self.missing.ok_or_else(|| MetricError::Nothing(path.text().to_owned()))?
         } else {
             self.each.of(&numbers)
         };
         let Some(per) = per else { return Ok(value * self.scale) };
-        let divisor: f64 = per.numbers(result).map_err(metric_error)?.iter().sum();
+        let divisor: f64 = per.numbers(result).map_err(MetricError::Wrong)?.iter().sum();
         if divisor == 0.0 {
             return self.missing.ok_or_else(|| MetricError::Nothing(per.text().to_owned()));
         }
         Ok(value / divisor * self.scale)
-    }
-}
-
-fn metric_error(miss: PathError) -> MetricError {
-    let at = |at: String| if at.is_empty() { "a run".to_owned() } else { format!("`{at}`") };
-    match miss {
-        PathError::Key { at: place, key, known } => {
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
-            MetricError::Wrong(format!("{} has no `{key}`", at(place)), suggest::help(&key, "there is", &known))
-        }
-        PathError::Kind { at: place, what } => MetricError::Wrong(
-            format!("{} {what}", at(place)),
-            "`fairlab run --json` and `fairlab bench --json` show the available keys".to_owned(),
-        ),
     }
 }
 
@@ -120,11 +106,8 @@ mod tests {
         assert_eq!(of("path = 'none[*].x'\nmissing = 0"), Ok(0.0));
         assert_eq!(of("path = 'count'\nper = 'zero'"), Err(MetricError::Nothing("zero".to_owned())));
         assert_eq!(of("path = 'count'\nper = 'zero'\nmissing = 7"), Ok(7.0));
-        let Err(MetricError::Wrong(what, help)) = of("path = 'cpus[*].bsy_ns'") else { panic!("no run has that") };
-        assert_eq!(
-            (what.as_str(), help.as_str()),
-            ("`cpus[*]` has no `bsy_ns`", "did you mean `busy_ns`? there is: busy_ns")
-        );
-        assert!(matches!(of("path = 'cpu[*]'"), Err(MetricError::Wrong(what, _)) if what == "a run has no `cpu`"));
+        let Err(MetricError::Wrong(error)) = of("path = 'cpus[*].bsy_ns'") else { panic!("no run has that") };
+        assert_eq!(error.one_line(), "`cpus[*]` has no `bsy_ns` help: did you mean `busy_ns`? there is: busy_ns");
+        assert!(matches!(of("path = 'cpu[*]'"), Err(MetricError::Wrong(error)) if error.text == "a run has no `cpu`"));
     }
 }

@@ -9,6 +9,7 @@ use crate::StudyError;
 use crate::definition::{StudyDefinition, TableDefinition};
 use crate::pool;
 use crate::report::{MeasuredFigure, ReportRow, ReportTable};
+use fairlab_workload::message::Message;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -96,14 +97,12 @@ pub(crate) fn run(
 
 fn error_of(case: &RunCase, arm: &str, seed: u64, figure: &str, lack: MetricError) -> StudyError {
     let place = format!("figure {figure}: run {}, arm {arm}, seed {seed}", case.name);
-    StudyError::Measurement(match lack {
-        MetricError::Wrong(what, help) => format!("{place}: {what}\nhelp: {help}"),
-        MetricError::Nothing(path) => {
-            format!(
-                "{place}: has no value at `{path}`\nhelp: if that is expected, give the value to use then: missing = 0"
-            )
-        }
-    })
+    let error = match lack {
+        MetricError::Wrong(error) => error,
+        MetricError::Nothing(path) => Message::new(format!("has no value at `{path}`"))
+            .with_help("if that is expected, give the value to use then: missing = 0"),
+    };
+    StudyError::Measurement(error.about(place))
 }
 
 impl RunNumbers {

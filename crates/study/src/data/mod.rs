@@ -21,7 +21,8 @@ pub mod tasks;
 pub mod workloads;
 
 use crate::charts::Chart;
-use crate::definition::{DefinitionError, StudyDefinition, TableDefinition};
+use crate::definition::{StudyDefinition, TableDefinition};
+use crate::read::error_in;
 use crate::report::ReportTable;
 use crate::{ExternalRunner, StudyError, StudyLength, StudyOptions};
 use execute::{PreparedCase, RunEnv, Variation};
@@ -29,6 +30,7 @@ use fairlab_machine::description::MachineDescription;
 use fairlab_machine::sim::Setup;
 use fairlab_run::prepare::DEFAULT_MACHINE;
 use fairlab_run::warmup::Warmup;
+use fairlab_workload::message::Message;
 use rows::RowQuery;
 use runs::{RunCase, WorkloadSource};
 use std::collections::BTreeSet;
@@ -61,16 +63,16 @@ const ROBUSTNESS_SHARE: f64 = 0.6;
 ///
 /// # Errors
 /// If a run is invalid, or two cases have the same name.
-fn cases_of(file: &str, definition: &StudyDefinition, choices: &StudyOptions) -> Result<Vec<RunCase>, DefinitionError> {
+fn cases_of(file: &str, definition: &StudyDefinition, choices: &StudyOptions) -> Result<Vec<RunCase>, Message> {
     let mut cases: Vec<RunCase> = Vec::new();
     for run in &definition.runs {
-        let wrong = |message, help| Err(DefinitionError::name(file, format!("run {}", run.name), message, help));
-        if let Some((message, help)) = run.validation_error() {
-            return wrong(message, help);
+        let place = format!("run {}", run.name);
+        if let Some(error) = run.validation_error() {
+            return Err(error.about(place).with_file(file));
         }
         for case in run.cases(definition.seeds, choices) {
             if cases.iter().any(|before| before.name == case.name) {
-                return wrong("this name is already used above".to_owned(), "give it another name".to_owned());
+                return Err(error_in(file, &place, "this name is already used above", "give it another name"));
             }
             cases.push(case);
         }
@@ -87,7 +89,7 @@ pub(crate) fn home_of(
     directory: Option<&Path>,
     definition: &StudyDefinition,
     choices: &StudyOptions,
-) -> Result<InputFiles, DefinitionError> {
+) -> Result<InputFiles, Message> {
     let cases = cases_of(file, definition, choices)?;
     let default = definition.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
     let of_arms: Vec<String> =
@@ -97,8 +99,7 @@ pub(crate) fn home_of(
         names.push(case.machine.clone().unwrap_or_else(|| default.to_owned()));
         names
     };
-    InputFiles::read(directory, cases.iter().map(|case| (case, machines(case))))
-        .map_err(|(run, message)| DefinitionError::Run { file: file.to_owned(), run, message })
+    InputFiles::read(file, directory, cases.iter().map(|case| (case, machines(case))))
 }
 
 impl<'a> DataStudy<'a> {
@@ -112,7 +113,7 @@ impl<'a> DataStudy<'a> {
         choices: &'a StudyOptions,
         home: &'a InputFiles,
         runner: Option<&'a dyn ExternalRunner>,
-    ) -> Result<Self, DefinitionError> {
+    ) -> Result<Self, Message> {
         let cases = cases_of(file, definition, choices)?;
         let questions = rows::row_queries(file, definition, &cases)?;
         let default_machine = definition.machine.as_deref().unwrap_or(DEFAULT_MACHINE);
@@ -141,7 +142,7 @@ impl<'a> DataStudy<'a> {
     }
 
     /// Returns the cases with their shorter `quick` settings.
-    fn quick_cases(&self) -> Result<Vec<RunCase>, DefinitionError> {
+    fn quick_cases(&self) -> Result<Vec<RunCase>, Message> {
         let choices = StudyOptions { options: StudyLength { quick: true }, ..self.choices.clone() };
         cases_of(self.file, self.definition, &choices)
     }
@@ -173,14 +174,14 @@ impl<'a> DataStudy<'a> {
     pub(crate) fn begin(&self, case: &str, arm: &str, seed: u64) -> Result<(Setup, PreparedCase), StudyError> {
         let found = self.cases.iter().find(|known| known.name == case);
         let arm = self.definition.arms.iter().find(|known| known.name == arm);
-        let (case, arm) = found.zip(arm).ok_or_else(|| StudyError::Measurement(format!("there is no run `{case}`")))?;
+        let (case, arm) = found.zip(arm).ok_or_else(|| StudyError::measurement(format!("there is no run `{case}`")))?;
         let kernel = arm.settings.kernel;
         if self.definition.arms.iter().any(|other| other.settings.kernel != kernel) {
             let kernel = kernel.map_or("", |kernel| kernel.name);
             let what =
                 format!("arm `{}` has another kernel than other arms, {kernel}, and an engine is one kernel", arm.name);
-            let help = "select rows without that arm: --row, --table".to_owned();
-            return Err(StudyError::Refused(self.definition.name.clone(), what, help));
+            let help = "select rows without that arm: --row, --table";
+            return Err(StudyError::rejected_options(&self.definition.name, what, help));
         }
         self.env.begin(case, arm, seed, &self.variation())
     }

@@ -13,7 +13,10 @@
 //! A path may therefore lead to several numbers. A key with a question mark is optional
 //! (`by_reason.Misfit?`).
 
+use fairlab_workload::message::Message;
+use fairlab_workload::suggest;
 use serde_json::Value;
+use std::fmt;
 
 /// Parsed path in the JSON result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,47 +36,36 @@ enum PathStep {
     Chain(Vec<Self>),
 }
 
-/// Reason why a path has no number in a result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PathError {
-    /// The object has no such key.
-    Key {
-        /// Path up to the object.
-        at: String,
-        /// Key that the path names.
-        key: String,
-        /// Keys that the object has.
-        known: Vec<String>,
-    },
-    /// The value is not a number, or has not the type that the next step needs.
-    Kind {
-        /// Path up to the value.
-        at: String,
-        /// Description of the value and of what is needed.
-        what: String,
-    },
-}
+/// Remedy for selectors that are missing.
+const SELECT: &str = "select elements with [3], [*] or [name=...]";
+/// Remedy for paths that end at a value which has no numbers.
+const SHOW_KEYS: &str = "`fairlab run --json` and `fairlab bench --json` show the available keys";
 
 impl ResultPath {
     /// Parses a path.
     ///
     /// # Errors
     /// A description of the first error in it.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |what: &str| Err(format!("`{text}`: {what}"));
+    pub fn parse(text: &str) -> Result<Self, Message> {
+        let wrong = |problem: &str, help: &str| Err(Message::new(format!("`{text}`: {problem}")).with_help(help));
         let mut steps = Vec::new();
         let mut rest = text;
         loop {
             let end = rest.find(['.', '[']).unwrap_or(rest.len());
             if end == 0 {
-                return wrong("a key is missing: separate names with dots");
+                return wrong("a key is missing", "separate names with dots, and add [..] after lists");
             }
             steps.push(PathStep::Key(rest[..end].to_owned()));
             rest = &rest[end..];
             while let Some(inner) = rest.strip_prefix('[') {
-                let Some((selector, behind)) = inner.split_once(']') else { return wrong("`[` without `]`") };
+                let Some((selector, behind)) = inner.split_once(']') else {
+                    return wrong("`[` without `]`", "add the closing bracket");
+                };
                 let Some(step) = selector_of(selector) else {
-                    return wrong("brackets need an index ([3], [-1], [4-7], [*]) or a member ([name=worker])");
+                    return wrong(
+                        &format!("`[{selector}]` is no selector"),
+                        "write an index ([3], [-1], [4-7], [*]) or a member ([name=worker])",
+                    );
                 };
                 steps.push(step);
                 rest = behind;
@@ -81,7 +73,7 @@ impl ResultPath {
             match rest.strip_prefix('.') {
                 Some(behind) => rest = behind,
                 None if rest.is_empty() => return Ok(Self { text: text.to_owned(), steps }),
-                None => return wrong("`]` must be followed by a dot or the end"),
+                None => return wrong("text after `]`", "separate names with dots"),
             }
         }
     }
@@ -96,7 +88,7 @@ impl ResultPath {
     ///
     /// # Errors
     /// If a key does not exist or a value has the wrong type, so that no run can have this path.
-    pub fn find<'v>(&self, root: &'v Value) -> Result<Vec<&'v Value>, PathError> {
+    pub fn find<'v>(&self, root: &'v Value) -> Result<Vec<&'v Value>, Message> {
         let mut found = vec![root];
         let mut at = String::new();
         for step in &self.steps {
@@ -115,25 +107,26 @@ impl ResultPath {
     ///
     /// # Errors
     /// As in [`Self::find`], and if a value is neither number nor Boolean.
-    pub fn numbers(&self, root: &Value) -> Result<Vec<f64>, PathError> {
+    pub fn numbers(&self, root: &Value) -> Result<Vec<f64>, Message> {
         let number = |value: &Value| match value {
             Value::Bool(is_true) => Ok(f64::from(u8::from(*is_true))),
             Value::Number(number) => Ok(number.as_f64().unwrap_or(f64::NAN)),
             Value::Object(keys) => {
                 let known: Vec<&str> = keys.keys().map(String::as_str).collect();
-                let what = format!("is not a number: continue with one of {}", known.join(", "));
-                Err(PathError::Kind { at: self.text.clone(), what })
+                let help = format!("continue with one of {}", known.join(", "));
+                Err(error_at(&self.text, "is not a number", help))
             }
-            Value::Array(_) => {
-                let what = "is a list: select elements with [3], [*] or [name=...]".to_owned();
-                Err(PathError::Kind { at: self.text.clone(), what })
-            }
-            Value::String(_) | Value::Null => {
-                Err(PathError::Kind { at: self.text.clone(), what: format!("is {value}, not a number") })
-            }
+            Value::Array(_) => Err(error_at(&self.text, "is a list", SELECT)),
+            Value::String(_) | Value::Null => Err(error_at(&self.text, format!("is {value}, not a number"), SHOW_KEYS)),
         };
         self.find(root)?.into_iter().map(number).collect()
     }
+}
+
+/// Returns the error of a value; `at` is its path.
+fn error_at(at: &str, problem: impl fmt::Display, help: impl Into<String>) -> Message {
+    let place = if at.is_empty() { "a run".to_owned() } else { format!("`{at}`") };
+    Message::new(format!("{place} {problem}")).with_help(help)
 }
 
 fn selector_of(text: &str) -> Option<PathStep> {
@@ -158,23 +151,20 @@ fn selector_of(text: &str) -> Option<PathStep> {
 
 impl PathStep {
     /// Appends the values that this step selects from `value` to `next`; `at` is the path so far, for errors.
-    fn follow<'v>(&self, value: &'v Value, at: &str, next: &mut Vec<&'v Value>) -> Result<(), PathError> {
+    fn follow<'v>(&self, value: &'v Value, at: &str, next: &mut Vec<&'v Value>) -> Result<(), Message> {
         if let Self::Key(key) = self {
             next.push(member(value, key, at)?);
             return Ok(());
         }
         let Value::Array(elements) = value else {
-            return Err(PathError::Kind {
-                at: at.to_owned(),
-                what: "is not a list: leave the brackets out".to_owned(),
-            });
+            return Err(error_at(at, "is not a list", "leave the brackets out"));
         };
         next.extend(self.select(elements.iter().collect(), at)?);
         Ok(())
     }
 
     /// Returns the elements of a list that this selector selects.
-    fn select<'v>(&self, elements: Vec<&'v Value>, at: &str) -> Result<Vec<&'v Value>, PathError> {
+    fn select<'v>(&self, elements: Vec<&'v Value>, at: &str) -> Result<Vec<&'v Value>, Message> {
         Ok(match self {
             Self::All | Self::Key(_) => elements,
             Self::At(place) => {
@@ -226,24 +216,21 @@ impl PathStep {
 
 /// Returns the member of an object by name, or of a list by index; null if an optional or indexed member is
 /// absent.
-fn member<'v>(value: &'v Value, key: &str, at: &str) -> Result<&'v Value, PathError> {
+fn member<'v>(value: &'v Value, key: &str, at: &str) -> Result<&'v Value, Message> {
     match value {
         Value::Object(members) => match (members.get(key), key.strip_suffix('?')) {
             (Some(value), _) => Ok(value),
             (None, Some(optional)) => Ok(members.get(optional).unwrap_or(&Value::Null)),
             (None, None) => {
-                let known = members.keys().cloned().collect();
-                Err(PathError::Key { at: at.to_owned(), key: key.to_owned(), known })
+                let known: Vec<&str> = members.keys().map(String::as_str).collect();
+                Err(error_at(at, format!("has no `{key}`"), suggest::help(key, "there is", &known)))
             }
         },
         Value::Array(elements) => match key.parse::<usize>() {
             Ok(place) => Ok(elements.get(place).unwrap_or(&Value::Null)),
-            Err(_) => Err(PathError::Kind {
-                at: at.to_owned(),
-                what: format!("is a list, so it has no `{key}`: select elements with [3], [*] or [name=...]"),
-            }),
+            Err(_) => Err(error_at(at, format!("is a list, so it has no `{key}`"), SELECT)),
         },
-        other => Err(PathError::Kind { at: at.to_owned(), what: format!("is {other}, which has no `{key}`") }),
+        value => Err(error_at(at, format!("is {value}, which has no `{key}`"), SHOW_KEYS)),
     }
 }
 
@@ -281,7 +268,7 @@ mod tests {
         })
     }
 
-    fn numbers(path: &str) -> Result<Vec<f64>, PathError> {
+    fn numbers(path: &str) -> Result<Vec<f64>, Message> {
         ResultPath::parse(path).expect("it is a path").numbers(&run())
     }
 
@@ -310,10 +297,11 @@ mod tests {
 
     #[test]
     fn a_path_that_no_run_has_is_rejected_with_the_existing_keys() {
-        let Err(PathError::Key { at, key, known }) = numbers("bench.percentile[percent=99].value") else {
-            panic!("there is no such key")
-        };
-        assert_eq!((at.as_str(), key.as_str(), known), ("bench", "percentile", vec!["percentiles".to_owned()]));
+        let error = numbers("bench.percentile[percent=99].value").expect_err("there is no such key");
+        assert_eq!(
+            error.one_line(),
+            "`bench` has no `percentile` help: did you mean `percentiles`? there is: percentiles"
+        );
         for (path, what) in [
             ("families.run_ns", "is a list"),
             ("bench", "continue with one of percentiles"),
@@ -322,7 +310,7 @@ mod tests {
             ("families[0].name", "not a number"),
             ("families[0].name.x", "has no `x`"),
         ] {
-            let Err(PathError::Kind { what: message, .. }) = numbers(path) else { panic!("{path}") };
+            let message = numbers(path).expect_err(path).to_string();
             assert!(message.contains(what), "{path}: {message}");
         }
     }

@@ -12,6 +12,7 @@ use crate::definition::{RowDefinition, TableDefinition};
 use crate::pool;
 use crate::report::{MeasuredFigure, ReportRow, ReportTable, RowVerdict};
 use fairlab_run::settings::Settings;
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 
 /// Name of the table that is filled here.
@@ -114,7 +115,7 @@ fn compare<C: Send>(
         let verdicts = match measure(&case) {
             // With another cost a run may end before the event to measure occurs. That is a result of the
             // case.
-            Err(StudyError::Measurement(what)) => Err(what),
+            Err(StudyError::Measurement(error)) => Err(error),
             other => Ok(judged_rows(&other?)),
         };
         on_case(&label, part);
@@ -123,12 +124,13 @@ fn compare<C: Send>(
     let mut found = pool::all(cases, run)?.into_iter();
     let (_, base) = found.next().expect("the first of them is there");
     let base = base.map_err(StudyError::Measurement)?;
-    let row = |label: String, verdicts: &Result<Vec<JudgedRow>, String>| {
+    let row = |label: String, verdicts: &Result<Vec<JudgedRow>, Message>| {
         let row = RowDefinition::unpublished(label, arm);
         let verdicts = match verdicts {
             Ok(verdicts) => verdicts,
-            Err(what) => {
-                return ReportRow::new(definition, &row, MeasuredFigure::text("nothing").with_remark(what.clone()));
+            Err(error) => {
+                let measured = MeasuredFigure::text("nothing").with_remark(error.text.clone());
+                return ReportRow::new(definition, &row, measured);
             }
         };
         let reproduced = verdicts.iter().filter(|(_, verdict)| *verdict == RowVerdict::Reproduced).count();
@@ -158,7 +160,7 @@ mod tests {
                 .expect("a table");
         let measure = |case: &u32| match case {
             0 => Ok(Vec::new()),
-            _ => Err(StudyError::Measurement("run 128 groups has no value".to_owned())),
+            _ => Err(StudyError::measurement("run 128 groups has no value")),
         };
         let cases = vec![(String::new(), 0), ("twice as long".to_owned(), 1)];
         let table = compare(&definition, "all", cases, &|_, _| (), measure).expect("the study goes on");

@@ -10,8 +10,9 @@
 //! A table without rows gets one for each of its runs, each of its figures and each arm.
 
 use super::runs::RunCase;
-use crate::definition::{DefinitionError, RowDefinition, StudyDefinition, TableDefinition};
-use crate::read::unknown;
+use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
+use crate::read::{error_in, unknown};
+use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 
 /// Row with the case and figure that fill it.
@@ -32,7 +33,7 @@ pub(crate) fn row_queries<'s>(
     file: &str,
     study: &'s StudyDefinition,
     cases: &[RunCase],
-) -> Result<Vec<(&'s TableDefinition, Vec<RowQuery>)>, DefinitionError> {
+) -> Result<Vec<(&'s TableDefinition, Vec<RowQuery>)>, Message> {
     let of_table = |table: &'s TableDefinition| {
         let asked = RowResolver { file, study, cases, table }.resolve_table()?;
         Ok((table, asked))
@@ -48,7 +49,7 @@ struct RowResolver<'a> {
 }
 
 impl RowResolver<'_> {
-    fn resolve_table(&self) -> Result<Vec<RowQuery>, DefinitionError> {
+    fn resolve_table(&self) -> Result<Vec<RowQuery>, Message> {
         let place = format!("table {}", self.table.name);
         if let Some(figure) = &self.table.figure {
             self.check_figure(&place, figure)?;
@@ -63,7 +64,7 @@ impl RowResolver<'_> {
         }
     }
 
-    fn resolve_row(&self, row: &RowDefinition) -> Result<RowQuery, DefinitionError> {
+    fn resolve_row(&self, row: &RowDefinition) -> Result<RowQuery, Message> {
         let place = format!("table {}, row {}", self.table.name, row.label);
         let case = self.case_of(row, &place)?;
         let figures: Vec<&String> = self.study.figures.keys().collect();
@@ -74,24 +75,21 @@ impl RowResolver<'_> {
         };
         let named = row.figure.clone().or_else(|| self.table.figure.clone());
         let Some(figure) = named.or_else(called_so).or_else(only) else {
-            let message = "its figure is not determined".to_owned();
-            let help = format!(
-                "add figure = '...' to the row or its table: {}",
-                list(figures.iter().map(|name| name.as_str()))
-            );
-            return Err(DefinitionError::name(self.file, place, message, help));
+            let names = list(figures.iter().map(|name| name.as_str()));
+            let help = format!("add figure = '...' to the row or its table: {names}");
+            return Err(error_in(self.file, &place, "its figure is not determined", help));
         };
         self.check_figure(&place, &figure)?;
         let from = row.from.clone().or_else(|| self.table.from.clone());
         if from.as_ref() == Some(&row.arm) {
-            let help = "`from` must be another arm than `arm`: set `arm` to the one after the change".to_owned();
-            return Err(DefinitionError::name(self.file, place, format!("the change from {0} to {0}", row.arm), help));
+            let help = "`from` must be another arm than `arm`: set `arm` to the one after the change";
+            return Err(error_in(self.file, &place, format!("the change from {0} to {0}", row.arm), help));
         }
         Ok(RowQuery { row: row.clone(), case, figure, from })
     }
 
     /// Returns the index of a row's case.
-    fn case_of(&self, row: &RowDefinition, place: &str) -> Result<usize, DefinitionError> {
+    fn case_of(&self, row: &RowDefinition, place: &str) -> Result<usize, Message> {
         let within = match row.run.as_ref().or(self.table.run.as_ref()) {
             Some(run) => self.cases_of_run(run),
             None => (0..self.cases.len()).collect(),
@@ -108,7 +106,7 @@ impl RowResolver<'_> {
                 "name the row after its run, or add run = '...': {}",
                 suggest::help(&row.label, "runs", &names)
             );
-            DefinitionError::name(self.file, place.to_owned(), "its run is not determined".to_owned(), help)
+            error_in(self.file, place, "its run is not determined", help)
         })
     }
 
@@ -123,7 +121,7 @@ impl RowResolver<'_> {
 
     /// Returns the rows of a table without rows in the data: one for each run, figure and arm. Their labels
     /// contain what differs between rows.
-    fn generated_rows(&self) -> Result<Vec<RowQuery>, DefinitionError> {
+    fn generated_rows(&self) -> Result<Vec<RowQuery>, Message> {
         let place = format!("table {}", self.table.name);
         let mut cases = Vec::new();
         for run in self.table.run.iter().chain(&self.table.runs) {
@@ -164,7 +162,7 @@ impl RowResolver<'_> {
         Ok(asked)
     }
 
-    fn check_figure(&self, place: &str, figure: &str) -> Result<(), DefinitionError> {
+    fn check_figure(&self, place: &str, figure: &str) -> Result<(), Message> {
         if self.study.figures.contains_key(figure) {
             return Ok(());
         }
@@ -172,7 +170,7 @@ impl RowResolver<'_> {
         Err(unknown(self.file, place, "figure", figure, &known))
     }
 
-    fn unknown_run(&self, place: &str, run: &str) -> DefinitionError {
+    fn unknown_run(&self, place: &str, run: &str) -> Message {
         let known: Vec<&str> = self.cases.iter().map(|case| case.name.as_str()).collect();
         unknown(self.file, place, "run", run, &known)
     }
@@ -193,11 +191,11 @@ mod tests {
         [[run]]\nname = 'other'\nbench = 'perf sched pipe'\n\
         [figure.time]\npath = 'done_s'\n[figure.waits]\npath = 'totals.wait_ns'\n";
 
-    fn resolve(table: &str) -> Result<Vec<String>, String> {
+    fn resolve(table: &str) -> Result<Vec<String>, Message> {
         let text = format!("{STUDY}[[table]]\nname = 't'\ntitle = 't'\nmetric = 'm'\nunit = 'u'\n{table}");
-        let study = StudyDefinition::parse("my.toml", &text).map_err(|error| error.to_string())?;
+        let study = StudyDefinition::parse("my.toml", &text)?;
         let cases: Vec<RunCase> = study.runs.iter().flat_map(|run| run.cases(None, &StudyOptions::default())).collect();
-        let asked = row_queries("my.toml", &study, &cases).map_err(|error| error.to_string())?;
+        let asked = row_queries("my.toml", &study, &cases)?;
         let words = |question: &RowQuery| {
             let change = question.from.as_ref().map_or_else(String::new, |from| format!("{from} to "));
             let RowQuery { row, case, figure, .. } = question;
@@ -229,18 +227,20 @@ mod tests {
         let rows =
             resolve("runs = ['other', '1 groups']\nfigures = ['time', 'waits']\narms = ['b']").expect("all are there");
         assert_eq!((rows.len(), rows[0].as_str()), (4, "other: time: time of other, b"));
-        assert!(resolve("runs = ['others']").expect_err("misspelt").contains("did you mean `other`?"));
-        assert!(resolve("figure = 'time'\narms = ['c']").expect_err("no arm").contains("there is no arm c"));
+        assert!(resolve("runs = ['others']").expect_err("misspelt").to_string().contains("did you mean `other`?"));
+        assert!(
+            resolve("figure = 'time'\narms = ['c']").expect_err("no arm").to_string().contains("there is no arm c")
+        );
     }
 
     #[test]
     fn a_row_that_names_nothing_is_rejected_with_a_hint() {
         for (table, expected) in [
-            ("figure = 'tim'", "my.toml: table t: there is no figure tim\nhelp: did you mean `time`?"),
-            ("run = 'othr'", "table t: there is no run othr\nhelp: did you mean `other`?"),
+            ("figure = 'tim'", "my.toml: table t: there is no figure tim help: did you mean `time`?"),
+            ("run = 'othr'", "table t: there is no run othr help: did you mean `other`?"),
             (
                 "figure = 'time'\nrows = [{ label = '3 groups', arm = 'a' }]",
-                "row 3 groups: its run is not determined\nhelp: name the row after its run, or add run = '...': did you mean `1 groups`?",
+                "row 3 groups: its run is not determined help: name the row after its run, or add run = '...': did you mean `1 groups`?",
             ),
             ("run = 'other'\nrows = [{ label = 'x', arm = 'a' }]", "its figure is not determined"),
             (
@@ -250,7 +250,7 @@ mod tests {
             ("run = 'other'\nfigure = 'time'\nrows = [{ label = 'x', arm = 'c' }]", "there is no arm c"),
         ] {
             let message = resolve(table).expect_err(table);
-            assert!(message.contains(expected), "{table}\n{message}");
+            assert!(message.one_line().contains(expected), "{table}\n{message}");
         }
     }
 }

@@ -9,6 +9,7 @@ use fairlab_run::settings::Settings;
 use fairlab_run::values::GovernorName;
 use fairlab_run::warmup::Warmup;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -158,8 +159,8 @@ impl StartTimes {
 }
 
 impl RunDefinition {
-    /// Returns the first error that the run has on its own, with a remedy.
-    pub(crate) fn validation_error(&self) -> Option<(String, String)> {
+    /// Returns the first error that the run has on its own.
+    pub(crate) fn validation_error(&self) -> Option<Message> {
         let given = [
             ("file", self.file.is_some()),
             ("rtapp", self.rtapp.is_some()),
@@ -170,26 +171,26 @@ impl RunDefinition {
         let sources: Vec<&str> = given.iter().filter(|(_, is_given)| *is_given).map(|(name, _)| *name).collect();
         if sources.len() != 1 {
             let problem = if sources.is_empty() { "nothing is run".to_owned() } else { sources.join(" and ") };
-            let help = "say one of file, rtapp, scenario, bench, tasks".to_owned();
-            return Some((problem, help));
+            return Some(Message::new(problem).with_help("say one of file, rtapp, scenario, bench, tasks"));
         }
         let without_bench = [("quick.bench", self.quick.bench.is_some()), ("groups", self.groups > 0)];
         if let Some((key, _)) = without_bench.iter().find(|(_, is_given)| *is_given && self.bench.is_none()) {
-            return Some((format!("`{key}` without a `bench`"), "leave it out".to_owned()));
+            return Some(Message::new(format!("`{key}` without a `bench`")).with_help("leave it out"));
         }
         if !self.tasks.is_empty() && self.span.is_none() {
-            return Some(("`tasks` without a `span`".to_owned(), "say how long: span = '2s'".to_owned()));
+            return Some(Message::new("`tasks` without a `span`").with_help("say how long: span = '2s'"));
         }
         if let Some((name, _)) = self.with.iter().find(|(_, values)| values.is_empty()) {
-            return Some((format!("the parameter {name} has no value"), "leave it out, or give it some".to_owned()));
+            let error = Message::new(format!("the parameter {name} has no value"));
+            return Some(error.with_help("leave it out, or give it some"));
         }
         let unused = self.with.keys().find(|name| self.with[*name].len() > 1 && !self.name.contains(&braced(name)));
         if let Some(name) = unused {
-            let help = format!("write it with {{{name}}}, so that each has its own");
-            return Some((format!("the parameter {name} is not in the run's name"), help));
+            let error = Message::new(format!("the parameter {name} is not in the run's name"));
+            return Some(error.with_help(format!("write it with {{{name}}}, so that each has its own")));
         }
         if self.seeds == Some(0) || self.quick.seeds == Some(0) {
-            return Some(("`seeds` is 0".to_owned(), "at least one run is needed".to_owned()));
+            return Some(Message::new("`seeds` is 0").with_help("at least one run is needed"));
         }
         self.tasks.iter().find_map(TaskFamily::validation_error)
     }
@@ -318,7 +319,7 @@ mod tests {
             ("name = 'a'\ntasks = [{ name = 't', run_us = 1, sleep_us = 1 }]", "`tasks` without a `span`"),
         ];
         for (text, expected) in cases {
-            let (message, _) = run(text).validation_error().expect(text);
+            let message = run(text).validation_error().expect(text).text;
             assert!(message.contains(expected), "{text}: {message}");
         }
         assert_eq!(run("name = 'a'\nbench = 'b'").validation_error(), None);

@@ -2,6 +2,7 @@
 //! Lengths of time in a study's data: a number and its unit, such as `500ms`.
 
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use fairlab_workload::time::{TimeFormat, UNITS};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -13,10 +14,13 @@ use std::str::FromStr;
 pub struct TimeSpan(pub Nanos);
 
 impl FromStr for TimeSpan {
-    type Err = String;
+    type Err = Message;
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = |_| format!("`{text}` is not a time: write a number and a unit, such as 5s, 300ms, 20us or 100ns");
+    fn from_str(text: &str) -> Result<Self, Message> {
+        let wrong = |_| {
+            Message::new(format!("`{text}` is not a time"))
+                .with_help("write a number and a unit, such as 5s, 300ms, 20us or 100ns")
+        };
         TimeFormat::STUDY.parse(text).map(Self).map_err(wrong)
     }
 }
@@ -31,9 +35,9 @@ impl fmt::Display for TimeSpan {
 }
 
 impl TryFrom<String> for TimeSpan {
-    type Error = String;
+    type Error = Message;
 
-    fn try_from(text: String) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, Message> {
         text.parse()
     }
 }

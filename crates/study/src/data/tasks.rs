@@ -6,6 +6,7 @@
 //! other number.
 
 use crate::run::draw;
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 
 /// Tasks that differ only in their times.
@@ -70,9 +71,9 @@ impl TaskTime {
 }
 
 impl TaskFamily {
-    /// Returns the first error in the family, with a remedy.
-    pub(super) fn validation_error(&self) -> Option<(String, String)> {
-        let wrong = |what: &str, help: &str| Some((format!("tasks {}: {what}", self.name), help.to_owned()));
+    /// Returns the first error in the family.
+    pub(super) fn validation_error(&self) -> Option<Message> {
+        let wrong = |text: &str, help| Some(Message::new(format!("tasks {}: {text}", self.name)).with_help(help));
         let times = [self.together_us, self.delay_us, self.run_us, self.sleep_us];
         let is_empty = |time: &TaskTime| matches!(time, TaskTime::Drawn([low, high]) if low >= high);
         if times.iter().flatten().any(is_empty) {
@@ -167,7 +168,7 @@ mod tests {
             ("name = 't'\nrun_us = 1\nsleep_us = 5\nperiod_us = 9", "`sleep_us` and `period_us`"),
             ("name = 't'\nrun_us = 1\nnumber = 2\nperiod_us = [9, 8]", "`number` beside a list"),
         ] {
-            assert!(family(text).validation_error().expect(text).0.contains(expected), "{text}");
+            assert!(family(text).validation_error().expect(text).text.contains(expected), "{text}");
         }
         assert_eq!(family(FAMILY).validation_error(), None);
     }

@@ -4,6 +4,7 @@
 
 use super::runs::{RunCase, WorkloadSource};
 use super::tasks::rtapp_of;
+use crate::read::of_run;
 use fairlab_machine::description::{self, MachineDescription};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::Setup;
@@ -48,44 +49,48 @@ impl InputFiles {
     /// to the study's.
     ///
     /// # Errors
-    /// The first file or machine that cannot be read, as the name of the run and a description.
+    /// If a file or machine cannot be read. `study` is the study's file.
     pub(crate) fn read<'a>(
+        study: &str,
         directory: Option<&Path>,
         cases: impl Iterator<Item = (&'a RunCase, Vec<String>)>,
-    ) -> Result<Self, (String, String)> {
+    ) -> Result<Self, Message> {
         let mut home =
             Self { directory: directory.map(Path::to_owned), machines: BTreeMap::new(), files: BTreeMap::new() };
         for (case, machines) in cases {
-            let of_case = |what: String| (case.name.clone(), what);
-            for machine in &machines {
-                home.read_machine(machine).map_err(of_case)?;
-            }
-            if let WorkloadSource::File(file) = &case.source {
-                home.read_file(file).map_err(of_case)?;
-            }
+            home.read_inputs_of(case, &machines).map_err(|error| of_run(study, &case.name, error))?;
         }
         Ok(home)
     }
 
-    fn read_machine(&mut self, name: &str) -> Result<(), String> {
+    fn read_inputs_of(&mut self, case: &RunCase, machines: &[String]) -> Result<(), Message> {
+        machines.iter().try_for_each(|machine| self.read_machine(machine))?;
+        match &case.source {
+            WorkloadSource::File(file) => self.read_file(file),
+            _ => Ok(()),
+        }
+    }
+
+    fn read_machine(&mut self, name: &str) -> Result<(), Message> {
         if self.machines.contains_key(name) {
             return Ok(());
         }
         let beside = self.path_beside(name).filter(|path| path.exists());
         let given = beside.map_or_else(|| name.to_owned(), |path| path.display().to_string());
-        let description = description::load(&given).map_err(|error| error.to_string())?;
+        let description = description::load(&given)?;
         self.machines.insert(name.to_owned(), description);
         Ok(())
     }
 
-    fn read_file(&mut self, name: &str) -> Result<(), String> {
-        let help = "help: `file` is the path of an rt-app file or a scenario, relative to the study's file";
-        let Some(path) = self.path_beside(name) else {
-            return Err(format!("{name}: a built-in study has no files\n{help}"));
+    fn read_file(&mut self, name: &str) -> Result<(), Message> {
+        let wrong = |file: &str, text: String| {
+            let help = "`file` is the path of an rt-app file or a scenario, relative to the study's file";
+            Message::in_file(file, text).with_help(help)
         };
-        let bytes =
-            std::fs::read(&path).map_err(|error| format!("{}: cannot be read: {error}\n{help}", path.display()))?;
-        let text = utf8_text(name, &bytes).map_err(|error| error.to_string())?;
+        let path = self.path_beside(name).ok_or_else(|| wrong(name, "a built-in study has no files".to_owned()))?;
+        let bytes = std::fs::read(&path)
+            .map_err(|error| wrong(&path.display().to_string(), format!("cannot be read: {error}")))?;
+        let text = utf8_text(name, &bytes)?;
         self.files.insert(name.to_owned(), text.to_owned());
         Ok(())
     }
@@ -113,7 +118,7 @@ impl InputFiles {
         machine: &str,
         settings: &Settings,
         seed: u64,
-    ) -> Result<PreparedWorkload, String> {
+    ) -> Result<PreparedWorkload, Message> {
         let (name, text) = match &case.source {
             WorkloadSource::Bench(line) => return self.prepare_bench(case, line, machine, settings, seed),
             WorkloadSource::File(file) => (file.as_str(), self.files[file].clone()),
@@ -123,21 +128,21 @@ impl InputFiles {
         let kind = match &case.source {
             WorkloadSource::Scenario(_) => WorkloadKind::Scenario,
             WorkloadSource::RtApp(_) | WorkloadSource::Tasks(_) => WorkloadKind::RtApp,
-            _ => detect(name, &text).map_err(|error| error.to_string())?,
+            _ => detect(name, &text)?,
         };
         if kind == WorkloadKind::Scenario {
             return prepare_scenario(name, &text, settings);
         }
         let machine = self.machine(machine);
         if kind == WorkloadKind::Recorded {
-            let recorded = recorded::parse(name, &text).map_err(|error| error.to_string())?;
+            let recorded = recorded::parse(name, &text)?;
             let mut prepared = prepared(machine, recorded.into_workload(cpus_of(machine)), settings, None);
             // A recording contains its own background.
             prepared.setup.hardware.background = false;
             return Ok(prepared);
         }
         let options = rtapp::RtAppOptions::for_cpus(cpus_of(machine));
-        let workload = rtapp::parse(name, &text, options).map_err(|error| error.to_string())?;
+        let workload = rtapp::parse(name, &text, options)?;
         Ok(prepared(machine, workload, settings, None))
     }
 
@@ -148,18 +153,14 @@ impl InputFiles {
         machine: &str,
         settings: &Settings,
         seed: u64,
-    ) -> Result<PreparedWorkload, String> {
+    ) -> Result<PreparedWorkload, Message> {
         let machine = self.machine(machine);
         let nr_cpus = cpus_of(machine);
-        let benchmark = bench::parse(line, LineOf::Study).map_err(|error| error.to_string())?.for_run(
-            nr_cpus,
-            machine.processor().is_some(),
-            seed,
-        );
+        let benchmark = bench::parse(line, LineOf::Study)?.for_run(nr_cpus, machine.processor().is_some(), seed);
         let (mut workload, meter) = (benchmark.workload(nr_cpus), bench::observer(&benchmark));
         if case.groups > 0 {
             if !workload.groups.is_empty() {
-                return Err(format!("{line}: already has task groups\nhelp: leave `groups` out"));
+                return Err(Message::new(format!("{line}: already has task groups")).with_help("leave `groups` out"));
             }
             put_into_groups(&mut workload, case.groups);
         }
@@ -171,7 +172,7 @@ fn cpus_of(machine: &MachineDescription) -> u32 {
     u32::try_from(machine.nr_cpus()).expect("machines have at most some thousand CPUs")
 }
 
-fn prepare_scenario(name: &str, text: &str, settings: &Settings) -> Result<PreparedWorkload, String> {
+fn prepare_scenario(name: &str, text: &str, settings: &Settings) -> Result<PreparedWorkload, Message> {
     let own_kernel = Cell::new(None);
     let kernel_lookup = |name: Option<&str>| {
         own_kernel.set(name.map(kernel_from_name).transpose()?);
@@ -179,7 +180,7 @@ fn prepare_scenario(name: &str, text: &str, settings: &Settings) -> Result<Prepa
     };
     let named = &|_: &str| Err(Message::new("a scenario of a study describes its machine with `cpus`"));
     let context = ParseContext { given: None, named, vary: None, kernel: &kernel_lookup };
-    let scenario = scenario::parse_with_context(name, text, context).map_err(|error| error.to_string())?;
+    let scenario = scenario::parse_with_context(name, text, context)?;
     let kernel = kernel_of(settings, own_kernel.get(), None);
     Ok(PreparedWorkload { setup: Setup::from_scenario(scenario), kernel, meter: None, has_length: true })
 }

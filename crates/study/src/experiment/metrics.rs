@@ -6,9 +6,10 @@
 
 use super::Observation;
 use super::work::FamilyAmount;
-use crate::data::path::{PathError, ResultPath};
+use crate::data::path::ResultPath;
 pub use fairlab_observe::catalogue::MetricDirection;
 use fairlab_observe::catalogue::{Combination, MetricInfo, NAMED, NamedMetric, Scope, WorkRole};
+use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -89,7 +90,7 @@ impl RequestedMetric {
     ///
     /// # Errors
     /// If the text looks like a path, but is none.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, Message> {
         let directions = [(":less", Less), (":more", More), (":neither", Neither)];
         let found = directions.iter().find_map(|(end, better)| Some((text.strip_suffix(end)?, *better)));
         let (text, better) = found.map_or((text, None), |(text, better)| (text, Some(better)));
@@ -108,7 +109,7 @@ impl RequestedMetric {
     ///
     /// # Errors
     /// If no run has this metric, with the known ones, or if this run has no value of it.
-    fn take(&self, result: &Value, known: &[MetricValue]) -> Result<Option<MetricValue>, String> {
+    fn take(&self, result: &Value, known: &[MetricValue]) -> Result<Option<MetricValue>, Message> {
         let Some(path) = &self.path else {
             let found = known.iter().find(|known| known.metric.name == self.text);
             let found = found.ok_or_else(|| {
@@ -116,31 +117,18 @@ impl RequestedMetric {
                 let near = suggest::nearest(&self.text, &names).map(|name| format!("did you mean `{name}`? "));
                 let more = names.len().saturating_sub(MAX_LISTED);
                 let more = if more > 0 { format!(" and {more} more (`--all` lists them)") } else { String::new() };
-                format!(
-                    "metric {}: no run has this metric\nhelp: {}there is: {}{more}; or give a path, such as totals.migrations",
-                    self.text,
+                Message::new(format!("metric {}: no run has this metric", self.text)).with_help(format!(
+                    "{}there is: {}{more}; or give a path, such as totals.migrations",
                     near.unwrap_or_default(),
                     names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ")
-                )
+                ))
             })?;
             let metric = found.metric.clone();
             let better = self.better.unwrap_or(metric.better);
             return Ok(Some(MetricValue { metric: metric.with_direction(better), ..found.clone() }));
         };
-        let numbers = path.numbers(result).map_err(|miss| match miss {
-            PathError::Key { at, key, known } => {
-                let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                let place = if at.is_empty() { "a run".to_owned() } else { format!("`{at}`") };
-                format!(
-                    "metric {}: {place} has no `{key}`\nhelp: {}",
-                    self.text,
-                    suggest::help(&key, "there is", &known)
-                )
-            }
-            PathError::Kind { at, what } => {
-                format!("metric {}: `{at}` {what}\nhelp: `fairlab run --json` shows the available keys", self.text)
-            }
-        })?;
+        let about_metric = |error: Message| error.about(format!("metric {}", self.text));
+        let numbers = path.numbers(result).map_err(about_metric)?;
         let info = MetricInfo::from_path(&self.text);
         if numbers.is_empty() && self.text.ends_with('?') {
             return Ok(None);
@@ -148,10 +136,8 @@ impl RequestedMetric {
         if numbers.is_empty() {
             let reason = info.map_or("", |info| info.undefined);
             let reason = if reason.is_empty() { String::new() } else { format!(": it is {reason}") };
-            return Err(format!(
-                "metric {}: the run has no value of it{reason}\nhelp: `fairlab run --json` shows the values of a run",
-                self.text
-            ));
+            let error = Message::new(format!("the run has no value of it{reason}"));
+            return Err(about_metric(error.with_help("`fairlab run --json` shows the values of a run")));
         }
         let metric = match &info {
             Some(info) => Metric::new(&self.text, info),
@@ -168,11 +154,11 @@ impl RequestedMetric {
 ///
 /// # Errors
 /// If a requested metric is unknown, or the run has no value of it.
-pub fn of_run(result: &Value, asked: &[RequestedMetric]) -> Result<Vec<(Metric, f64)>, String> {
+pub fn of_run(result: &Value, asked: &[RequestedMetric]) -> Result<Vec<(Metric, f64)>, Message> {
     Ok(values_of(result, asked)?.into_iter().map(|known| (known.metric, known.value)).collect())
 }
 
-fn values_of(result: &Value, asked: &[RequestedMetric]) -> Result<Vec<MetricValue>, String> {
+fn values_of(result: &Value, asked: &[RequestedMetric]) -> Result<Vec<MetricValue>, Message> {
     let known = known_metrics(result);
     if asked.is_empty() {
         return Ok(known);
@@ -186,7 +172,7 @@ impl Observation {
     ///
     /// # Errors
     /// If a requested metric is unknown, or the run has no value of it.
-    pub fn from_result(result: &Value, asked: &[RequestedMetric]) -> Result<Self, String> {
+    pub fn from_result(result: &Value, asked: &[RequestedMetric]) -> Result<Self, Message> {
         Ok(Self::new(result, values_of(result, asked)?))
     }
 
@@ -432,11 +418,11 @@ mod tests {
         assert_eq!(of("ui: wake to run p99").expect("it is known")[0].1, 20.0);
         assert!(of("families[name=ui].timers.late?").expect("the key is optional").is_empty());
         assert_eq!(of("migrations:more").expect("it is known")[0].0.better, More);
-        assert!(of("wating").expect_err("misspelt").contains("did you mean `waiting`"));
-        assert!(of("totals.wait").expect_err("there is none").contains("wait_ns"));
+        assert!(of("wating").expect_err("misspelt").to_string().contains("did you mean `waiting`"));
+        assert!(of("totals.wait").expect_err("there is none").to_string().contains("wait_ns"));
         assert!(RequestedMetric::parse("totals..x").is_err());
         assert!(of("energy.busy_uj").is_err(), "the machine has no powers");
         let null = of("families[name=hog].wake_to_run.p99_ns").expect_err("the family never slept");
-        assert!(null.contains("null without any latency"), "{null}");
+        assert!(null.to_string().contains("null without any latency"), "{null}");
     }
 }

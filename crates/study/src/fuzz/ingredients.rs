@@ -2,6 +2,7 @@
 //! Ingredients of a case, by which findings are distinguished. Each ingredient can be removed from a case.
 
 use super::case::{CaseMachine, CasePolicy, CaseProgram, FuzzCase};
+use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 use serde::Serialize;
 
@@ -61,10 +62,12 @@ impl Ingredient {
     ///
     /// # Errors
     /// If there is none, with a suggestion of known names.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, Message> {
         let names = ALL.map(Self::name);
         let found = ALL.into_iter().find(|ingredient| ingredient.name() == text);
-        found.ok_or_else(|| suggest::help(text, "there is", &names))
+        found.ok_or_else(|| {
+            Message::new(format!("there is no ingredient {text}")).with_help(suggest::help(text, "there is", &names))
+        })
     }
 
     /// Name as in options and reports.

@@ -45,8 +45,7 @@ impl SchedObserver for RampObserver {
 impl Observer for RampObserver {}
 
 fn time_to_the_top(arm: &ArmDefinition) -> Result<MeasuredFigure, StudyError> {
-    let workload = rtapp::parse("ramp.json", WORKLOAD, rtapp::RtAppOptions::for_cpus(8))
-        .map_err(|error| StudyError::Measurement(error.to_string()))?;
+    let workload = rtapp::parse("ramp.json", WORKLOAD, rtapp::RtAppOptions::for_cpus(8))?;
     let mut observer = RampObserver::default();
     let duration = LIGHT + Nanos::from_secs(1);
     let mut hardware = machine("hikey");

@@ -42,8 +42,7 @@ impl Observer for UtilObserver {
 fn series(arm: &ArmDefinition, capacity: Capacity) -> Result<Vec<u64>, StudyError> {
     let asleep = Nanos(PERIOD.0 * ASLEEP_PERIODS);
     let text = format!("cpus 1\ntask t sleep {}ns loop run 1s\n", asleep.0);
-    let scenario =
-        scenario::parse("response.scn", &text).map_err(|error| StudyError::Measurement(error.to_string()))?;
+    let scenario = scenario::parse("response.scn", &text)?;
     let duration = Nanos(PERIOD.0 * (ASLEEP_PERIODS + AWAKE_PERIODS as u64));
     let mut observer = UtilObserver::default();
     let hardware = single_cpu(capacity);
@@ -73,7 +72,7 @@ pub(super) fn table(study: &StudyDefinition) -> Result<ReportTable, StudyError> 
         let measure = || {
             let named = parse_label(&row.label);
             let (target, capacity) =
-                named.ok_or_else(|| StudyError::Measurement(format!("row {} names no value", row.label)))?;
+                named.ok_or_else(|| StudyError::measurement(format!("row {} names no value", row.label)))?;
             let utils = series(study.arm(&row.arm), capacity)?;
             Ok(match utils.iter().position(|&util| util >= target) {
                 // The first reading is at the end of the first period.

@@ -141,7 +141,7 @@ fn run_cases(
 /// Returns the run of a row under an arm.
 fn case_of(table: &TableDefinition, row: &RowDefinition, arm: &str) -> Result<SisUtilCase, StudyError> {
     SisUtilCase::of_row(&row.label, arm)
-        .ok_or_else(|| StudyError::Measurement(format!("table {}: row {} names no run", table.name, row.label)))
+        .ok_or_else(|| StudyError::measurement(format!("table {}: row {} names no run", table.name, row.label)))
 }
 
 /// Fills a table with its measured values.

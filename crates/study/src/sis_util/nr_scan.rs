@@ -45,7 +45,7 @@ fn scenario(llc_weight: u64, percent: u64) -> String {
 /// Returns `nr_idle_scan` of the first cache domain at the end, and the sum of its CPUs' `util_avg`.
 fn nr_idle_scan(llc_weight: u64, percent: u64) -> Result<(i32, u64), StudyError> {
     let text = scenario(llc_weight, percent);
-    let scenario = scenario::parse("nr_scan", &text).map_err(|error| StudyError::Measurement(error.to_string()))?;
+    let scenario = scenario::parse("nr_scan", &text)?;
     let mut machine = Machine::new(Setup::from_scenario(scenario))?;
     drive_through(&mut machine, &mut NoObserver)?;
     let sched = machine.sched();
@@ -64,7 +64,7 @@ pub(super) fn table(study: &StudyDefinition) -> Result<ReportTable, StudyError> 
     let definition = study.table("nr_scan");
     let rows = pool::all(definition.rows.iter().collect(), |row| {
         let (llc_weight, percent) = parse_label(&row.label)
-            .ok_or_else(|| StudyError::Measurement(format!("row {} names no cache", row.label)))?;
+            .ok_or_else(|| StudyError::measurement(format!("row {} names no cache", row.label)))?;
         let (nr, util) = nr_idle_scan(llc_weight, percent)?;
         let measured = MeasuredFigure::number(f64::from(nr)).with_remark(format!("sum of util_avg {util}"));
         Ok::<_, StudyError>(ReportRow::new(definition, row, measured))

@@ -13,6 +13,7 @@ pub mod store;
 #[cfg(test)]
 mod tests;
 
+use fairlab_workload::message::Message;
 use plan::SweepPoint;
 use serde::{Deserialize, Serialize};
 
@@ -32,9 +33,9 @@ pub trait PointRunner: Sync {
     ///
     /// # Errors
     /// If the point cannot be run; with a remedy.
-    fn inputs(&self, point: &SweepPoint) -> Result<String, String>;
+    fn inputs(&self, point: &SweepPoint) -> Result<String, Message>;
 
     /// Executes a point. Returns its result or the reason for a failure; `None` if it was stopped before its
     /// end.
-    fn run(&self, point: &SweepPoint) -> Option<Result<PointResult, String>>;
+    fn run(&self, point: &SweepPoint) -> Option<Result<PointResult, Message>>;
 }

@@ -6,6 +6,8 @@
 //! benchmark line or workload name is replaced there by its value.
 
 use crate::data::runs::ParameterValue;
+use crate::read::toml_error;
+use fairlab_workload::message::Message;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
@@ -143,22 +145,18 @@ impl SweepPlan {
     /// Parses and checks a plan.
     ///
     /// # Errors
-    /// A description of the first error, with the file, its place and a remedy.
-    pub fn parse(file: &str, text: &str) -> Result<Self, String> {
-        let plan: Self = toml::from_str(text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start.min(text.len()));
-            let line = 1 + text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count();
-            let message = error.message().replace('\n', " ");
-            format!("{file}: line {line}: {message}\nhelp: `fairlab sweep --help` shows a plan")
-        })?;
+    /// The first error, with its place and a remedy.
+    pub fn parse(file: &str, text: &str) -> Result<Self, Message> {
+        let plan: Self = toml::from_str(text)
+            .map_err(|error| toml_error(file, text, &error, "`fairlab sweep --help` shows a plan"))?;
         match plan.validation_error() {
-            Some((what, help)) => Err(format!("{file}: {what}\nhelp: {help}")),
+            Some(error) => Err(error.with_file(file)),
             None => Ok(plan),
         }
     }
 
-    fn validation_error(&self) -> Option<(String, String)> {
-        let problem = |what: String, help: &str| Some((what, help.to_owned()));
+    fn validation_error(&self) -> Option<Message> {
+        let problem = |text: String, help: &str| Some(Message::new(text).with_help(help));
         let keys = || self.keys_of_points();
         match (&self.workload, &self.bench) {
             (Some(_), Some(_)) => return problem("both a workload and a bench".to_owned(), "say one of them"),
@@ -206,7 +204,7 @@ impl SweepPlan {
         }
         let number = self.nr_points();
         (number.is_none_or(|number| number > MAX_POINTS))
-            .then(|| (format!("more than {MAX_POINTS} points"), "leave some out: each is a run".to_owned()))
+            .then(|| Message::new(format!("more than {MAX_POINTS} points")).with_help("leave some out: each is a run"))
     }
 
     fn keys_of_points(&self) -> impl Iterator<Item = &String> {

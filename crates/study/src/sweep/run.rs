@@ -6,6 +6,7 @@ use super::PointRunner;
 use super::plan::SweepPoint;
 use super::store::{PointStore, StoreError, StoredPoint, StoredResult, identity};
 use crate::pool;
+use fairlab_workload::message::Message;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Instant;
@@ -31,8 +32,9 @@ impl Shard {
     ///
     /// # Errors
     /// If the text is no shard.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || "a shard is i/N: 1/4 is the first of four".to_owned();
+    pub fn parse(text: &str) -> Result<Self, Message> {
+        let wrong =
+            || Message::new(format!("`{text}` is not a shard")).with_help("write i/N: 1/4 is the first of four");
         let (which, of) = text.split_once('/').ok_or_else(wrong)?;
         let (which, of) = (which.parse().map_err(|_| wrong())?, of.parse().map_err(|_| wrong())?);
         if which < 1 || which > of { Err(wrong()) } else { Ok(Self { which, of }) }
@@ -50,7 +52,7 @@ impl Shard {
 ///
 /// # Errors
 /// If the inputs of a point cannot be determined, with the reason.
-pub fn identified(points: Vec<SweepPoint>, runs: &impl PointRunner) -> Result<Vec<(String, SweepPoint)>, String> {
+pub fn identified(points: Vec<SweepPoint>, runs: &impl PointRunner) -> Result<Vec<(String, SweepPoint)>, Message> {
     let mut all: Vec<(String, SweepPoint)> = Vec::with_capacity(points.len());
     let mut seen = std::collections::BTreeSet::new();
     for point in points {

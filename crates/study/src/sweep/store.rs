@@ -9,8 +9,10 @@
 use super::PointResult;
 use super::plan::SweepPoint;
 use fairlab_observe::sha256;
+use fairlab_workload::message::Message;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -26,47 +28,91 @@ CREATE TABLE results (id TEXT PRIMARY KEY REFERENCES points (id), told TEXT NOT 
     wall_ns INTEGER NOT NULL, checksum TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
-/// Failure of an operation on a store.
-#[derive(Debug, thiserror::Error)]
+/// Failure of an operation on a store. The fields of each kind begin with the name of the file.
+#[derive(Debug)]
 pub enum StoreError {
     /// Another process has opened the store.
-    #[error(
-        "{0}: another process uses this store\nhelp: wait for it, or give each process its own: --store FILE --shard i/N, and then `fairlab sweep merge`"
-    )]
     InUse(String),
-    /// The file is not a store, or is one of another version.
-    #[error("{0}: is not the store of a sweep: {1}\nhelp: give --store a file that does not exist yet")]
+    /// The file is not a store, or is one of another version. The second field is the reason.
     Foreign(String, String),
-    /// The store is damaged, but part of it may be readable.
-    #[error(
-        "{0}: the store is damaged: {1}\nhelp: `fairlab sweep merge --salvage -o NEW {0}` saves what can be read; a sweep with --store NEW then does the rest"
-    )]
+    /// The store is damaged, but part of it may be readable. The second field is the reason.
     Damaged(String, String),
-    /// The store is damaged, and no point can be read.
-    #[error(
-        "{0}: no part of this store can be read: {1}\nhelp: run the sweep again, with --store and a file that does not exist yet"
-    )]
+    /// The store is damaged, and no point can be read. The second field is the reason.
     Lost(String, String),
-    /// The device is full, or the file cannot be written.
-    #[error(
-        "{0}: cannot be written: {1}\nhelp: {2}. Results that were written are safe; the same command continues the sweep"
-    )]
+    /// The device is full, or the file cannot be written. The other fields are reason and remedy.
     Unwritable(String, String, &'static str),
-    /// The file cannot be opened or created.
-    #[error("{0}: cannot be opened: {1}\nhelp: give --store a file in a directory that exists and can be written")]
+    /// The file cannot be opened or created. The second field is the reason.
     Unopened(String, String),
-    /// Two stores have different results of the same point.
-    #[error(
-        "{0}: point {1} has another result here than in {2}\nhelp: were they written by different versions of fairlab? Run the sweep again with one of them"
-    )]
+    /// Two stores have different results of a point. The other fields are the point and the file of the second store.
     Conflict(String, String, String),
+}
+
+impl StoreError {
+    /// Returns the message of the error.
+    pub fn message(&self) -> Message {
+        let about = |file: &String, text: String, help: String| Message::in_file(file, text).with_help(help);
+        match self {
+            Self::InUse(file) => about(
+                file,
+                "another process uses this store".to_owned(),
+                "wait for it, or give each process its own: --store FILE --shard i/N, and then `fairlab sweep merge`"
+                    .to_owned(),
+            ),
+            Self::Foreign(file, reason) => about(
+                file,
+                format!("is not the store of a sweep: {reason}"),
+                "give --store a file that does not exist yet".to_owned(),
+            ),
+            Self::Damaged(file, reason) => about(
+                file,
+                format!("the store is damaged: {reason}"),
+                format!(
+                    "`fairlab sweep merge --salvage -o NEW {file}` saves what can be read; a sweep with --store NEW then does the rest"
+                ),
+            ),
+            Self::Lost(file, reason) => about(
+                file,
+                format!("no part of this store can be read: {reason}"),
+                "run the sweep again, with --store and a file that does not exist yet".to_owned(),
+            ),
+            Self::Unwritable(file, reason, help) => about(
+                file,
+                format!("cannot be written: {reason}"),
+                format!("{help}. Results that were written are safe; the same command continues the sweep"),
+            ),
+            Self::Unopened(file, reason) => about(
+                file,
+                format!("cannot be opened: {reason}"),
+                "give --store a file in a directory that exists and can be written".to_owned(),
+            ),
+            Self::Conflict(file, point, second) => about(
+                file,
+                format!("point {point} has another result here than in {second}"),
+                "were they written by different versions of fairlab? Run the sweep again with one of them".to_owned(),
+            ),
+        }
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message().fmt(f)
+    }
+}
+
+impl std::error::Error for StoreError {}
+
+impl From<StoreError> for Message {
+    fn from(error: StoreError) -> Self {
+        error.message()
+    }
 }
 
 /// Result of a point, as it is stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredResult {
     /// Result of the run, or the reason for its failure.
-    pub outcome: Result<PointResult, String>,
+    pub outcome: Result<PointResult, Message>,
     /// Wall-clock time of the run, in nanoseconds.
     pub wall_ns: u64,
 }
@@ -326,7 +372,11 @@ impl PointStore {
                 Err(_) if is_salvage => continue,
                 Err(error) => return Err(self.store_error(&error)),
             };
-            let outcome = if is_failure { Some(Err(text.clone())) } else { serde_json::from_str(&text).ok().map(Ok) };
+            let outcome = if is_failure {
+                Some(Err(Message::from_display(&text)))
+            } else {
+                serde_json::from_str(&text).ok().map(Ok)
+            };
             match (kept.get_mut(&id), outcome) {
                 (Some(kept), Some(outcome)) if is_as_written(kept, &text, is_failure, &sum) => {
                     kept.result = Some(StoredResult { outcome, wall_ns: wall_ns.cast_unsigned() });
@@ -379,10 +429,10 @@ impl PointStore {
     }
 }
 
-fn text_of(outcome: &Result<PointResult, String>) -> (String, bool) {
+fn text_of(outcome: &Result<PointResult, Message>) -> (String, bool) {
     match outcome {
         Ok(outcome) => (serde_json::to_string(outcome).expect("texts and numbers are JSON"), false),
-        Err(why) => (why.clone(), true),
+        Err(error) => (error.to_string(), true),
     }
 }
 

@@ -7,6 +7,7 @@
 use fairlab_machine::description::{Distance, counted_instructions, parse};
 use fairlab_native::record::{Calibration, IdleWakeUp, LineLatency};
 use fairlab_workload::bench::micro::{MicroTest, Placement, Transport};
+use fairlab_workload::message::Message;
 use std::fmt::Write;
 
 /// Instructions between a waker's system call and the first one of the woken thread on an idle CPU: half of a simulated
@@ -22,13 +23,13 @@ const LOOP_LINE_SHARE: &str = "loop_line_share_percent = { value = 5, min = 3, m
 
 /// Returns a machine file with facts of its processor added. Fails if the file is invalid, if the measurement has no
 /// speeds, or if no counts exist for its architecture.
-pub fn with_facts(machine_file: &str, measured: &Calibration) -> Result<String, String> {
+pub fn with_facts(machine_file: &str, measured: &Calibration) -> Result<String, Message> {
     let arch = &measured.kernel.arch;
-    let sheet = sheet_of(measured).ok_or_else(|| format!("kernel code was not counted on {arch}"))?;
-    let machine = parse("the captured machine", machine_file).map_err(|error| error.to_string())?;
+    let sheet = sheet_of(measured).ok_or_else(|| Message::new(format!("kernel code was not counted on {arch}")))?;
+    let machine = parse("the captured machine", machine_file)?;
     let speeds = kernel_speeds(measured);
     let (Some(least), Some(greatest)) = (speeds.first(), speeds.last()) else {
-        return Err("the measurement has no speeds of kernel code".to_owned());
+        return Err(Message::new("the measurement has no speeds of kernel code"));
     };
     let (least, greatest) = (least * 1000.0, greatest * 1000.0);
     let speed = speeds[speeds.len() / 2] * 1000.0;

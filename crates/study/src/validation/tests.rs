@@ -3,6 +3,7 @@
 use super::*;
 use fairlab_machine::description::parse;
 use fairlab_native::record::{IdleWakeUp, ProgramResult, TestResult};
+use fairlab_workload::message::Message;
 
 fn measured(results: &[(MicroTest, f64)]) -> Calibration {
     let result = |&(test, ns): &(MicroTest, f64)| TestResult {
@@ -89,7 +90,7 @@ fn facts_are_added_before_and_after_the_tables_of_a_machine_file() {
     assert_eq!(processor.instructions_per_us(), (speeds[speeds.len() / 2] * 1000.0).round() as u64);
     assert_eq!(machine.timer_slack().0, measured.timer_slack);
     let riscv = Calibration { kernel: KernelInfo { arch: "riscv64".to_owned(), ..KernelInfo::default() }, ..measured };
-    assert_eq!(with_facts("name = \"x\"\n", &riscv), Err("kernel code was not counted on riscv64".to_owned()));
+    assert_eq!(with_facts("name = \"x\"\n", &riscv), Err(Message::new("kernel code was not counted on riscv64")));
 }
 
 #[test]

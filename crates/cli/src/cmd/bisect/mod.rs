@@ -16,6 +16,7 @@ use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::Starts;
 use fairlab_study::experiment::bisect::{BisectOptions, Culprits, SwitchEffect, find};
 use fairlab_study::experiment::metrics::Metric;
+use fairlab_workload::message::Message;
 use serde_json::json;
 use switches::{ArmDifference, BisectEnds};
 
@@ -38,10 +39,10 @@ pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliEr
     let ends = BisectEnds::new(from, to, args.metric.clone(), args.seed)?;
     if ends.switches.is_empty() {
         let help = "`fairlab kernels`, `fairlab features` and `fairlab tunables` list the switches";
-        return Err(CliError::Input(format!(
-            "`{}` and `{}` are equal: no switch differs\nhelp: {help}",
-            args.from.name, args.to.name
-        )));
+        return Err(CliError::Input(
+            Message::new(format!("`{}` and `{}` are equal: no switch differs", args.from.name, args.to.name))
+                .with_help(help),
+        ));
     }
     let search = BisectOptions {
         runs: args.runs,

@@ -9,6 +9,7 @@ use fairlab_run::settings::Setting;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_study::experiment::bisect::Switches;
 use fairlab_study::experiment::metrics::{self, Metric, MetricDirection, RequestedMetric};
+use fairlab_workload::message::Message;
 use std::sync::Mutex;
 
 /// One difference between two arms.
@@ -67,9 +68,8 @@ impl BisectEnds {
         let (near, far) = (from.switches(Some(seed))?, there.switches(Some(seed))?);
         if !near.features.iter().map(|feature| &feature.name).eq(far.features.iter().map(|feature| &feature.name)) {
             return Err(CliError::Input(
-                "the kernels of both ends have different rules, not only different values of switches\nhelp: compare them as \
-                 a whole: fairlab compare with an --arm for each end"
-                    .to_owned(),
+                Message::new("the kernels of both ends have different rules, not only different values of switches")
+                    .with_help("compare them as a whole: fairlab compare with an --arm for each end"),
             ));
         }
         let mut switches = Vec::new();
@@ -113,7 +113,7 @@ impl BisectEnds {
         let is_meant = |metric: &Metric| self.asked.is_some() || metric.better != MetricDirection::Neither;
         found.into_iter().find(|(metric, _)| is_meant(metric)).ok_or_else(|| {
             let help = "name a metric of the run, such as --metric totals.migrations";
-            CliError::Input(format!("the run does not report the metric\nhelp: {help}"))
+            CliError::Input(Message::new("the run does not report the metric").with_help(help))
         })
     }
 }

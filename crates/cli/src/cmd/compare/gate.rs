@@ -11,6 +11,7 @@ use crate::values::error::CliError;
 use fairlab_study::experiment::Observation;
 use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
 use fairlab_study::experiment::rank::enough;
+use fairlab_workload::message::Message;
 
 /// Refuses, after a first repetition, what could not fail. Without a gate there is no first repetition.
 pub(super) fn refuse_undetectable(
@@ -33,11 +34,14 @@ pub(super) fn refuse_undetectable(
         return Ok(());
     }
     let help = format!("add --runs {least}, or look at fewer metrics (--metric NAME) or arms");
-    Err(CliError::Input(format!(
-        "--fail-on would pass whatever happens: --runs {runs} cannot find any difference in {} at {} %\nhelp: {help}",
-        counted(tests, "test"),
-        100.0 * rules.level
-    )))
+    Err(CliError::Input(
+        Message::new(format!(
+            "--fail-on would pass whatever happens: --runs {runs} cannot find any difference in {} at {} %",
+            counted(tests, "test"),
+            100.0 * rules.level
+        ))
+        .with_help(help),
+    ))
 }
 
 fn refuse_unjudged(comparison: &Comparison) -> Result<(), CliError> {
@@ -45,7 +49,7 @@ fn refuse_unjudged(comparison: &Comparison) -> Result<(), CliError> {
         return Ok(());
     }
     let help = "look at another metric, or say which way is better: --metric totals.migrations:less";
-    Err(CliError::Input(format!("--fail-on would pass whatever happens: no metric is judged\nhelp: {help}")))
+    Err(CliError::Input(Message::new("--fail-on would pass whatever happens: no metric is judged").with_help(help)))
 }
 
 /// Why a comparison that found nothing says nothing, if that is so.
@@ -54,7 +58,9 @@ fn untested_error(report: &ExperimentReport) -> Option<CliError> {
     let has =
         |verdict: ChangeVerdict| comparison.rows.iter().flat_map(|row| &row.changes).any(|one| one.verdict == verdict);
     let blind = |why: &str, help: &str| {
-        Some(CliError::Input(format!("--fail-on would have passed whatever happened: {why}\nhelp: {help}")))
+        Some(CliError::Input(
+            Message::new(format!("--fail-on would have passed whatever happened: {why}")).with_help(help),
+        ))
     };
     if let Err(unjudged) = refuse_unjudged(comparison) {
         return Some(unjudged);
@@ -98,5 +104,5 @@ pub(super) fn gate(args: &CompareArgs, report: &ExperimentReport) -> Result<(), 
         return untested_error(report).map_or(Ok(()), Err);
     }
     let what = if fail_on == FailOn::Worse { "worse" } else { "different" };
-    Err(CliError::Gate(format!("{what} than `{}`: {}", report.arms[0], found.join(", "))))
+    Err(CliError::Gate(Message::new(format!("{what} than `{}`: {}", report.arms[0], found.join(", ")))))
 }

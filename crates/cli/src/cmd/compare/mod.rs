@@ -23,6 +23,7 @@ use fairlab_run::spec::RunSpec;
 use fairlab_run::values::{EngineName, Starts};
 use fairlab_study::experiment::comparison::{Comparison, ComparisonRules};
 use fairlab_study::experiment::{repeat, until_found};
+use fairlab_workload::message::Message;
 use std::path::Path;
 use std::time::Instant;
 
@@ -37,7 +38,7 @@ pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), Cli
     let arms = arms(args)?;
     if args.experiment.hold_still && args.is_single() {
         let help = "add --runs N, or leave it out";
-        return Err(CliError::Input(format!("--hold-still is about repetitions\nhelp: {help}")));
+        return Err(CliError::Input(Message::new("--hold-still is about repetitions").with_help(help)));
     }
     experiment(output, args, &arms)
 }
@@ -51,7 +52,9 @@ fn arms(args: &CompareArgs) -> Result<Vec<Arm>, CliError> {
     }
     if engines.len() > 1 {
         let help = "say it in the arms: --arm 'NAME: engine=kernel:6.1,...'";
-        return Err(CliError::Input(format!("several engines and arms: which arm has which engine?\nhelp: {help}")));
+        return Err(CliError::Input(
+            Message::new("several engines and arms: which arm has which engine?").with_help(help),
+        ));
     }
     let first = (args.arm.len() < 2).then(Arm::unchanged);
     Ok(first.into_iter().chain(args.arm.iter().cloned()).collect())
@@ -60,7 +63,7 @@ fn arms(args: &CompareArgs) -> Result<Vec<Arm>, CliError> {
 fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
     if args.exports.writes_files() && !args.is_single() {
         let help = "leave --export and --event-log out, or compare once: a run of `fairlab run --seed N --vary --export ...` is a repetition";
-        return Err(CliError::Input(format!("an experiment writes no traces\nhelp: {help}")));
+        return Err(CliError::Input(Message::new("an experiment writes no traces").with_help(help)));
     }
     let how = &args.experiment;
     let is_single = args.is_single();
@@ -169,16 +172,16 @@ fn refuse_untested(comparison: &Comparison) -> Result<(), CliError> {
         return Ok(());
     }
     let help = "choose a metric and its direction, such as --metric totals.migrations:less";
-    Err(CliError::Input(format!(
-        "nothing can be compared: no metric of these runs has a better direction\nhelp: {help}"
-    )))
+    Err(CliError::Input(
+        Message::new("nothing can be compared: no metric of these runs has a better direction").with_help(help),
+    ))
 }
 
 /// Returns the error for an experiment without a complete repetition.
 fn no_repetition_error(output: &Output) -> CliError {
     let Some(signal) = interrupt::requested() else {
         let help = "give it more time: --budget 30m";
-        return CliError::Run(format!("no repetition was finished within the budget\nhelp: {help}"));
+        return CliError::Run(Message::new("no repetition was finished within the budget").with_help(help));
     };
     // The exit status stays if the warning cannot be written.
     let _ = output.warn("stopped before every arm had run once: there is nothing to compare");

@@ -19,6 +19,7 @@ use fairlab_study::experiment::comparison::{ChangeVerdict, ComparisonRules, Metr
 use fairlab_study::experiment::metrics::RequestedMetric;
 use fairlab_study::experiment::{Arms, Observation, repeat};
 use fairlab_study::fuzz::{FuzzCase, PropertyCheck, Violation, scenario};
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 
 /// Number of repetitions of a comparison: the minimum for signed ranks of two dozen metrics at
@@ -64,7 +65,9 @@ impl CaseChecker {
             FuzzCheck::Worse { from, to, metric, by_percent } => {
                 let asked = metric.as_deref().map(RequestedMetric::parse).transpose().map_err(CliError::Input)?;
                 let arms = [from, to].map(|arm| parse_arm(arm));
-                let [Ok(from), Ok(to)] = arms else { return Err(CliError::input("the finding's arms cannot be read")) };
+                let [Ok(from), Ok(to)] = arms else {
+                    return Err(CliError::Input(Message::new("the finding's arms cannot be read")));
+                };
                 self.compare_arms(&spec, [&from, &to], asked, *by_percent)
             }
         }

@@ -7,6 +7,7 @@ use crate::values::error::CliError;
 use fairlab_machine::files;
 use fairlab_study::fuzz::ingredients::Ingredient;
 use fairlab_study::fuzz::{FuzzFinding, rtapp, scenario};
+use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -80,7 +81,7 @@ pub(super) fn write(
 pub(super) fn read(dir: &Path) -> Result<Vec<(String, SavedFinding, String)>, CliError> {
     let help = "give a directory written by `fairlab fuzz -o DIR`";
     let wrong = |path: &Path, cause: &dyn std::fmt::Display| {
-        CliError::Input(format!("{}: {cause}\nhelp: {help}", path.display()))
+        CliError::Input(Message::in_file(path.display().to_string(), cause.to_string()).with_help(help))
     };
     let entries = std::fs::read_dir(dir).map_err(|error| wrong(dir, &error))?;
     let mut folders: Vec<PathBuf> = entries

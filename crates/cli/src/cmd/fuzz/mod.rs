@@ -17,6 +17,7 @@ use fairlab_run::settings::Settings;
 use fairlab_sched::units::Nanos;
 use fairlab_study::fuzz::case::CaseMachine;
 use fairlab_study::fuzz::{FuzzCounts, FuzzFinding, FuzzSearch, scenario, search};
+use fairlab_workload::message::Message;
 use kept::{SavedFinding, finding_name};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -243,7 +244,10 @@ fn repeat_findings(output: &mut Output, args: &FuzzArgs, dir: &Path) -> Result<(
         output.text(&text)?;
     }
     if broken > 0 {
-        return Err(CliError::Gate(format!("{broken} of {} findings still break their property", rows.len())));
+        return Err(CliError::Gate(Message::new(format!(
+            "{broken} of {} findings still break their property",
+            rows.len()
+        ))));
     }
     Ok(())
 }

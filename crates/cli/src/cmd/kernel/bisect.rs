@@ -20,6 +20,7 @@ use fairlab_run::settings::Settings;
 use fairlab_run::spec::RunSpec;
 use fairlab_run::values::{EngineName, Starts};
 use fairlab_study::experiment::metrics::{Metric, of_run};
+use fairlab_workload::message::Message;
 use serde::Serialize;
 use std::path::Path;
 
@@ -42,13 +43,34 @@ pub(crate) struct KernelBisectOutput<'a> {
     looked: &'a [TestedCommit],
 }
 
+/// Verdict on a commit, in the words of `git bisect`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum CommitVerdict {
+    /// The expectation holds.
+    Good,
+    /// The expectation fails.
+    Bad,
+    /// The commit cannot be built or run.
+    Skip,
+}
+
+impl CommitVerdict {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Bad => "bad",
+            Self::Skip => "skip",
+        }
+    }
+}
+
 /// Result of one commit.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 struct TestedCommit {
     commit: String,
     subject: String,
-    /// `good`, `bad` or `skip`.
-    verdict: &'static str,
+    verdict: CommitVerdict,
     value: Option<f64>,
     /// Reason why the commit was skipped.
     why: Option<String>,
@@ -58,7 +80,8 @@ pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Res
     let store = Store::for_user()?;
     let _held = store.lock_against_prune()?;
     let (good, bad) = (commit(&args.tree, &args.good)?, commit(&args.tree, &args.bad)?);
-    let clone = tempfile::tempdir().map_err(|error| CliError::run(format!("a temporary folder: {error}")))?;
+    let clone =
+        tempfile::tempdir().map_err(|error| CliError::run(Message::new(format!("a temporary folder: {error}"))))?;
     let clone = clone.path().join("clone");
     let history = clone.display().to_string();
     run_git(git(&args.tree).args(["clone", "--quiet", "--shared", "--no-checkout", "."]).arg(&clone))?;
@@ -67,13 +90,15 @@ pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Res
     let mut looked = Vec::new();
     for ((commit, is_expected), built) in [(&good, true), (&bad, false)].into_iter().zip(ends) {
         let one = test_commit(output, args, commit, built, &compared)?;
-        let is_right = (one.verdict == "good") == is_expected && one.verdict != "skip";
+        let is_right = (one.verdict == CommitVerdict::Good) == is_expected && one.verdict != CommitVerdict::Skip;
         if !is_right {
             let what =
                 one.why.unwrap_or_else(|| format!("{} is {}", args.expect.asked.text(), one.value.unwrap_or(0.0)));
-            let which = if is_expected { "good" } else { "bad" };
+            let which = if is_expected { CommitVerdict::Good } else { CommitVerdict::Bad };
             let help = "choose different commits, or change the expected value";
-            return Err(CliError::Input(format!("the commit {commit} is not {which}: {what}\nhelp: {help}")));
+            return Err(CliError::Input(
+                Message::new(format!("the commit {commit} is not {}: {what}", which.word())).with_help(help),
+            ));
         }
         looked.push(one);
     }
@@ -84,7 +109,7 @@ pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Res
         let next = commit(&history, "BISECT_HEAD")?;
         let built = build_commit(args, &store, &next)?;
         let one = test_commit(output, args, &next, built, &compared)?;
-        said = run_git(git(&history).args(["bisect", one.verdict, &next]))?;
+        said = run_git(git(&history).args(["bisect", one.verdict.word(), &next]))?;
         looked.push(one);
     }
     print_result(output, args, &said, &looked)
@@ -97,11 +122,15 @@ fn is_over(said: &str) -> bool {
 
 /// Runs git and returns its output. git ends with a status other than 0 if only skipped commits are left.
 fn run_git(command: &mut std::process::Command) -> Result<String, CliError> {
-    let run = command
-        .output()
-        .map_err(|error| CliError::Input(format!("git: {error}\nhelp: install git, which reads the history")))?;
+    let run = command.output().map_err(|error| {
+        CliError::Input(Message::new(format!("git: {error}")).with_help("install git, which reads the history"))
+    })?;
     let said = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    if run.status.success() || is_over(&said) { Ok(said) } else { Err(CliError::run(format!("git: {}", said.trim()))) }
+    if run.status.success() || is_over(&said) {
+        Ok(said)
+    } else {
+        Err(CliError::run(Message::new(format!("git: {}", said.trim()))))
+    }
 }
 
 /// Builds the engine of a commit and returns its name, or the reason why it cannot be built.
@@ -126,14 +155,21 @@ fn test_commit(
     compared: &[String],
 ) -> Result<TestedCommit, CliError> {
     let subject = run_git(git(&args.tree).args(["log", "-1", "--format=%s", name]))?.trim().to_owned();
-    let mut one = TestedCommit { commit: name.to_owned(), subject, verdict: "skip", value: None, why: None };
+    let mut one =
+        TestedCommit { commit: name.to_owned(), subject, verdict: CommitVerdict::Skip, value: None, why: None };
     let measured = built.and_then(|engine| median_of_runs(output, args, &engine, compared));
     match measured {
         Ok((metric, value)) => {
-            one.verdict = if args.expect.holds(&metric, value)? { "good" } else { "bad" };
+            one.verdict = if args.expect.holds(&metric, value)? { CommitVerdict::Good } else { CommitVerdict::Bad };
             one.value = Some(value);
             let figure = metric_text(&metric.unit, value);
-            output.eprint(&format!("{} {}: {} {figure}: {}\n", &name[..12], one.subject, metric.name, one.verdict))?;
+            output.eprint(&format!(
+                "{} {}: {} {figure}: {}\n",
+                &name[..12],
+                one.subject,
+                metric.name,
+                one.verdict.word()
+            ))?;
         }
         Err(error @ CliError::Stopped { .. }) => return Err(error),
         Err(error) => {
@@ -183,7 +219,10 @@ fn median_of_runs(
     }
     found.sort_by(|(_, one), (_, other)| one.total_cmp(other));
     let middle = found.len() / 2;
-    found.into_iter().nth(middle).ok_or_else(|| CliError::Input(format!("no run reports {}", args.expect.asked.text())))
+    found
+        .into_iter()
+        .nth(middle)
+        .ok_or_else(|| CliError::Input(Message::new(format!("no run reports {}", args.expect.asked.text()))))
 }
 
 fn print_result(
@@ -225,7 +264,8 @@ mod tests {
             value,
             why: why.map(str::to_owned),
         };
-        let looked = [one("good", Some(1.5), None), one("skip", None, Some("it does not compile"))];
+        let looked =
+            [one(CommitVerdict::Good, Some(1.5), None), one(CommitVerdict::Skip, None, Some("it does not compile"))];
         let schema = schemars::schema_for!(KernelBisectOutput<'static>).to_value();
         let validator = jsonschema::validator_for(&schema).expect("it is a schema");
         for first_bad in [Some("0123"), None] {

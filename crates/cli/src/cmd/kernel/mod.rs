@@ -12,6 +12,7 @@ use crate::values::error::CliError;
 use crate::values::interrupt;
 use fairlab_kernel::store::clear::{ListedKernel, RemovedKernel, is_own};
 use fairlab_kernel::store::{Store, StoreEntry};
+use fairlab_workload::message::Message;
 
 pub(crate) fn kernel(output: &mut Output, args: &KernelArgs) -> Result<(), CliError> {
     // Builds and runs end when a signal arrives.
@@ -31,10 +32,13 @@ pub(crate) fn kernel(output: &mut Output, args: &KernelArgs) -> Result<(), CliEr
 fn add(output: &mut Output, store: &Store, args: &AddArgs) -> Result<(), CliError> {
     if is_own(&args.name) {
         let help = "choose a different name: fairlab patch, kernel regressions and kernel bisect use these";
-        return Err(CliError::Input(format!(
-            "{}: this name is reserved for engines that commands build for themselves\nhelp: {help}",
-            args.name
-        )));
+        return Err(CliError::Input(
+            Message::new(format!(
+                "{}: this name is reserved for engines that commands build for themselves",
+                args.name
+            ))
+            .with_help(help),
+        ));
     }
     let mut printed = Ok(());
     let mut print_progress = |what: &str| printed = output.eprint(&format!("{}: {what}\n", args.name));

@@ -22,6 +22,7 @@ use fairlab_run::job::{Job, RunOutputs};
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::EngineName;
+use fairlab_workload::message::Message;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -196,10 +197,13 @@ fn bugs_of_tree(store: &Store, source: &str, bugs: Vec<Bug>, are_named: bool) ->
     let (fitting, others): (Vec<Bug>, Vec<Bug>) = bugs.into_iter().partition(|bug| bug.label.kernel == release);
     match others.first().filter(|_| are_named) {
         None => Ok(fitting),
-        Some(bug) => Err(CliError::Input(format!(
-            "{}: its edits are for Linux {}, and {source} is {version}\nhelp: leave out --source",
-            bug.name, bug.label.kernel
-        ))),
+        Some(bug) => Err(CliError::Input(
+            Message::new(format!(
+                "{}: its edits are for Linux {}, and {source} is {version}",
+                bug.name, bug.label.kernel
+            ))
+            .with_help("leave out --source"),
+        )),
     }
 }
 
@@ -208,9 +212,10 @@ fn select_bugs(names: &[String]) -> Result<Vec<Bug>, CliError> {
     let wanted: BTreeSet<&str> = names.iter().map(String::as_str).collect();
     let all = bugs();
     if let Some(name) = wanted.iter().find(|name| !all.iter().any(|bug| bug.name == **name)) {
-        return Err(CliError::Input(format!(
-            "{name}: not in the regression corpus\nhelp: fairlab kernel regressions --list shows all bugs"
-        )));
+        return Err(CliError::Input(
+            Message::new(format!("{name}: not in the regression corpus"))
+                .with_help("fairlab kernel regressions --list shows all bugs"),
+        ));
     }
     Ok(all.into_iter().filter(|bug| wanted.is_empty() || wanted.contains(bug.name)).collect())
 }
@@ -253,9 +258,11 @@ fn test_bug<'a, 'e>(
     fixed: &str,
     others: impl Iterator<Item = &'e str>,
 ) -> Result<RegressionRow<'a>, CliError> {
-    let folder = tempfile::tempdir().map_err(|error| CliError::run(format!("a temporary folder: {error}")))?;
+    let folder =
+        tempfile::tempdir().map_err(|error| CliError::run(Message::new(format!("a temporary folder: {error}"))))?;
     let file = folder.path().join(format!("{}.scn", bug.name));
-    fs::write(&file, bug.scenario).map_err(|error| CliError::run(format!("{}: {error}", file.display())))?;
+    fs::write(&file, bug.scenario)
+        .map_err(|error| CliError::run(Message::in_file(file.display().to_string(), error.to_string())))?;
     let label = &bug.label;
     let with = |engine: &str| Ok::<_, CliError>(label.check.figure(&run_scenario(engine, &file, &label.check)?));
     let is_buggy = |figure: Option<u64>| figure.map(|figure| label.check.indicates_bug(figure));
@@ -296,21 +303,21 @@ fn run_scenario(engine: &str, file: &Path, check: &Check) -> Result<ObservedRun,
     let worker = Engine::named(engine)?;
     let ended = worker.work(&job, WorkerStreams::Captured)?;
     if ended.report.end.is_some() {
-        return Ok(ObservedRun { values: Vec::new(), report: ended.report });
+        return Ok(ObservedRun { report: ended.report, ..ObservedRun::default() });
     }
-    let unread = |error| CliError::run(format!("the output of kernel:{engine} cannot be read: {error}"));
-    let answer: Value = worker
-        .answer(&ended, None)
-        .map_err(|error| CliError::run(format!("{} with kernel:{engine}: {error}", file.display())))?;
-    let values = match check.required_output() {
-        RunOutput::Trace => serde_json::Deserializer::from_slice(&ended.stdout)
-            .into_iter::<Value>()
-            .collect::<Result<_, _>>()
-            .map_err(unread)?,
-        RunOutput::Summary => vec![answer["summary"].clone()],
-        RunOutput::State(_) => vec![answer],
+    let unread = |error| CliError::run(Message::new(format!("the output of kernel:{engine} cannot be read: {error}")));
+    let answer: Value = worker.answer(&ended, None).map_err(|error| {
+        CliError::Run(Message::from(error).about(format!("{} with kernel:{engine}", file.display())))
+    })?;
+    let (trace, output) = match check.required_output() {
+        RunOutput::Trace => {
+            let lines = serde_json::Deserializer::from_slice(&ended.stdout).into_iter();
+            (lines.collect::<Result<_, _>>().map_err(unread)?, Value::Null)
+        }
+        RunOutput::Summary => (Vec::new(), answer["summary"].clone()),
+        RunOutput::State(_) => (Vec::new(), answer),
     };
-    Ok(ObservedRun { values, report: ended.report })
+    Ok(ObservedRun { trace, output, report: ended.report })
 }
 
 impl RegressionsOutput<'_> {

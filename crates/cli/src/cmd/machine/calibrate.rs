@@ -11,6 +11,7 @@ use fairlab_native::record::{Calibration, LineLatency};
 use fairlab_native::spread::Spread;
 use fairlab_study::validation::{kernel_speeds, short_name, time_text};
 use fairlab_workload::bench::micro::MicroTest;
+use fairlab_workload::message::Message;
 
 /// Share of CPU time used by others above which a measurement is disturbed.
 const MAX_DISTURBANCE: f64 = 0.02;
@@ -19,7 +20,7 @@ pub(crate) fn calibrate(output: &mut Output, args: &CalibrateArgs) -> Result<(),
     prepare_threads();
     let record = measure(output, &args.measure)?;
     if let Some(path) = &args.output {
-        let text = serde_json::to_string_pretty(&record).map_err(CliError::run)? + "\n";
+        let text = serde_json::to_string_pretty(&record).map_err(CliError::failed)? + "\n";
         AtomicFile::write(path, text.as_bytes())?;
     }
     if output.is_json() {
@@ -58,10 +59,13 @@ pub(super) fn measure(output: &Output, args: &MeasureArgs) -> Result<Calibration
     });
     progress.clear();
     let record = record.map_err(|error| match error {
-        MeasureError::Cpu(cpu) => CliError::Input(format!(
-            "this process may not use CPU {cpu}\nhelp: --cpus takes two CPUs of taskset -cp $$"
-        )),
-        MeasureError::Test { test, error } => CliError::Run(format!("{test} cannot be measured: {error}")),
+        MeasureError::Cpu(cpu) => CliError::Input(
+            Message::new(format!("this process may not use CPU {cpu}"))
+                .with_help("--cpus takes two CPUs of taskset -cp $$"),
+        ),
+        MeasureError::Test { test, error } => {
+            CliError::Run(Message::new(format!("{test} cannot be measured: {error}")))
+        }
         MeasureError::Stopped => CliError::Stopped { signal: interrupt::requested().unwrap_or(2) },
     })?;
     for (share, who) in [
@@ -78,7 +82,9 @@ pub(super) fn measure(output: &Output, args: &MeasureArgs) -> Result<Calibration
 /// Other systems have no such programs.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn measure(_output: &Output, _args: &MeasureArgs) -> Result<Calibration, CliError> {
-    Err(CliError::Input("only Linux can be measured\nhelp: measure on Linux, and give --measured FILE".to_owned()))
+    Err(CliError::Input(
+        Message::new("only Linux can be measured").with_help("measure on Linux, and give --measured FILE"),
+    ))
 }
 
 /// Returns the measurement for people: the derived facts, then all operations, then lines.

@@ -14,7 +14,7 @@ pub(crate) fn capture(output: &mut Output, args: &CaptureArgs) -> Result<(), Cli
     let mut text = capture::capture(&args.from, &args.name, args.raw).map_err(CliError::input)?;
     if let Some(path) = &args.measured {
         text = with_facts(&text, &read(path)?)
-            .map_err(|error| CliError::Input(format!("{}: no facts follow: {error}", path.display())))?;
+            .map_err(|error| CliError::Input(error.about("no facts follow").with_file(&path.display().to_string())))?;
     }
     match &args.output {
         Some(path) => {

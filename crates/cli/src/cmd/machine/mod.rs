@@ -19,6 +19,7 @@ use fairlab_run::input::InputFile;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::CpuPlace;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
 use fairlab_workload::workload::Workload;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -117,10 +118,10 @@ fn show_domains(output: &mut Output, given: &str, cpu: Option<u32>) -> Result<()
     let nr_cpus = description.nr_cpus();
     if let Some(cpu) = cpu.filter(|&cpu| cpu as usize >= nr_cpus) {
         let help = format!("give a CPU from 0 to {}", nr_cpus - 1);
-        return Err(CliError::Input(format!("{given} has no CPU {cpu}\nhelp: {help}")));
+        return Err(CliError::Input(Message::new(format!("{given} has no CPU {cpu}")).with_help(help)));
     }
     let setup = Setup::new(Hardware::from_description(&description), Workload::default(), Nanos(1));
-    let machine = Machine::new(setup).map_err(|error| CliError::Input(format!("{given}: {error}")))?;
+    let machine = Machine::new(setup).map_err(|error| CliError::Input(Message::from(error).about(given)))?;
     let cpus = (0..nr_cpus).map(CpuId::from_index).filter(|own| cpu.is_none_or(|cpu| own.0 == cpu));
     let all: Vec<DomainInfo> = cpus.flat_map(|cpu| domains::of_cpu(&machine, cpu)).collect();
     if output.is_json() {

@@ -26,6 +26,7 @@ use fairlab_study::validation::{self, MIN_QUANTITIES, Model, Validation, error_t
 use fairlab_workload::bench::Benchmark;
 use fairlab_workload::bench::micro::{Micro, MicroTest};
 use fairlab_workload::bench::schbench::Schbench;
+use fairlab_workload::message::Message;
 use std::path::Path;
 
 /// Maximum size of a measurement.
@@ -70,7 +71,7 @@ pub(crate) fn validate(output: &mut Output, args: &ValidateArgs) -> Result<(), C
     if let Some(text) = this_machine.filter(|_| has_own_costs) {
         let text = validation::with_facts(&text, &measured).map_err(|error| {
             let help = "take the costs of a machine with --prices NAME";
-            CliError::Input(format!("no facts follow from the measurement: {error}\nhelp: {help}"))
+            CliError::Input(error.about("no facts follow from the measurement").with_help(help))
         })?;
         settings.machine = as_file(text);
     }
@@ -87,10 +88,13 @@ pub(crate) fn validate(output: &mut Output, args: &ValidateArgs) -> Result<(), C
         output.text(&text)?;
     }
     if validation.nr_compared < MIN_QUANTITIES {
-        return Err(CliError::Gate(format!(
-            "only {} compared: a validation needs {MIN_QUANTITIES}\nhelp: tests of two CPUs need two in the machine and for this process",
-            counted(validation.nr_compared, "operation")
-        )));
+        return Err(CliError::Gate(
+            Message::new(format!(
+                "only {} compared: a validation needs {MIN_QUANTITIES}",
+                counted(validation.nr_compared, "operation")
+            ))
+            .with_help("tests of two CPUs need two in the machine and for this process"),
+        ));
     }
     Ok(())
 }
@@ -103,9 +107,9 @@ fn cost_text(settings: &Settings) -> String {
 
 /// Reads a measurement.
 pub(super) fn read(path: &Path) -> Result<Calibration, CliError> {
-    let name = path.display();
+    let name = path.display().to_string();
     let help = "`fairlab machine calibrate -o FILE` writes one";
-    let wrong = |what: String| CliError::Input(format!("{name}: {what}\nhelp: {help}"));
+    let wrong = |what: String| CliError::Input(Message::in_file(&name, what).with_help(help));
     let bytes = files::read_file(path, MAX_BYTES).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     let record: Calibration =
         serde_json::from_slice(&bytes).map_err(|error| wrong(format!("is no measurement: {error}")))?;
@@ -137,7 +141,7 @@ fn simulate(
         let executed = execute(&spec, &RunOutputs::of_summary(), Shown::OneOfSeveral, &mut on_step)?;
         interrupt::check()?;
         let result = model.result_ns(&executed.result);
-        result.ok_or_else(|| CliError::Run(format!("{}: the run has no result", model.workload.name())))
+        result.ok_or_else(|| CliError::Run(Message::new(format!("{}: the run has no result", model.workload.name()))))
     });
     progress.clear();
     let results = results?;

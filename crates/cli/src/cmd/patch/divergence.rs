@@ -13,6 +13,7 @@ use crate::values::interrupt;
 use fairlab_kernel::functions;
 use fairlab_kernel::object::TracedCall;
 use fairlab_kernel::store::Store;
+use fairlab_kernel::trace_line::{TraceKind, TraceLine};
 use fairlab_machine::sim::START;
 use fairlab_run::job::Job;
 use fairlab_run::spec::RunSpec;
@@ -79,29 +80,30 @@ pub(crate) fn find_first(base: &Trial, patched: &Trial, seed: u64) -> Result<Opt
             (line, beside) => break (line, beside),
         }
     };
-    let parsed = |line: &Option<String>| line.as_deref().and_then(|line| serde_json::from_str::<Value>(line).ok());
+    let parsed = |line: &Option<String>| line.as_deref().and_then(TraceLine::parse);
     let (line, beside) = (parsed(&line), parsed(&beside));
-    let time = |event: &Option<Value>| event.as_ref().and_then(|event| event["t"].as_u64());
+    let time = |event: &Option<TraceLine>| event.as_ref().and_then(TraceLine::time_ns);
     let (one_at, other_at) = (time(&line), time(&beside));
     let mut then = [(); 2].map(|()| Vec::new());
     for ((lines, first_at), then) in [(&mut one, one_at), (&mut other, other_at)].into_iter().zip(&mut then) {
         let next = std::iter::from_fn(|| parsed(&lines.next()));
-        then.extend(next.take_while(|event| event["t"].as_u64() == first_at).take(MAX_EVENTS_AFTER));
+        then.extend(next.take_while(|event| event.time_ns() == first_at).take(MAX_EVENTS_AFTER));
     }
     drop((one, other));
     let at = one_at.into_iter().chain(other_at).min().unwrap_or(START.0);
     let (decision, decided_at) = first_decision(base, patched, seed, at)?;
     let until_ns = decided_at.saturating_sub(1);
     let states = [state_before(base, seed, until_ns)?, state_before(patched, seed, until_ns)?];
-    let describe =
-        |event: &Option<Value>| event.as_ref().map_or_else(|| END.to_owned(), |event| event_text(event, &states[0]));
-    let is_then = |event: &Value| event["t"].as_u64() == Some(at);
-    let equal = last.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok()).filter(is_then);
+    let describe = |event: &Option<TraceLine>| {
+        event.as_ref().map_or_else(|| END.to_owned(), |event| event_text(event, &states[0]))
+    };
+    let is_then = |event: &TraceLine| event.time_ns() == Some(at);
+    let equal = last.iter().filter_map(|line| TraceLine::parse(line)).filter(is_then);
     let equal: Vec<String> = equal.map(|event| event_text(&event, &states[0])).collect();
     let events = || [&line, &beside].into_iter().flatten().chain(then.iter().flatten());
-    let mut concerned: BTreeSet<u64> = events().flat_map(cpus_of).collect();
+    let mut concerned: BTreeSet<u64> = events().flat_map(TraceLine::cpus).collect();
     concerned.extend(decision.iter().map(|decision| u64::from(decision.cpu)));
-    let pids: BTreeSet<i64> = events().flat_map(pids_of).collect();
+    let pids: BTreeSet<i64> = events().flat_map(TraceLine::pids).collect();
     let is_named = |task: &&TaskState| pids.contains(&i64::from(task.pid));
     let fields = if describe(&line) == describe(&beside) { differing_fields(&line, &beside) } else { Vec::new() };
     let is_concerned = |cpu: &&CpuState| concerned.contains(&u64::from(cpu.cpu));
@@ -207,14 +209,10 @@ fn decision_at(base: &Trial, patched: &Trial, seed: u64, at: u64) -> Result<Opti
     Ok(calls::first_difference(&both[0].0, &both[1].0, [&base_functions, &patched_functions]))
 }
 
-/// Returns the pids in an event.
-fn pids_of(event: &Value) -> Vec<i64> {
-    ["pid", "prev", "next"].iter().filter_map(|key| event[*key].as_i64()).filter(|pid| *pid != 0).collect()
-}
-
 /// Returns the fields in which two events differ; times are those of the run.
-fn differing_fields(one: &Option<Value>, other: &Option<Value>) -> Vec<String> {
-    let (Some(Value::Object(one)), Some(Value::Object(other))) = (one, other) else { return Vec::new() };
+fn differing_fields(one: &Option<TraceLine>, other: &Option<TraceLine>) -> Vec<String> {
+    let fields = |line: &Option<TraceLine>| line.as_ref().and_then(|line| line.fields().as_object().cloned());
+    let (Some(one), Some(other)) = (fields(one), fields(other)) else { return Vec::new() };
     let time = |value: &Value| value.as_u64().map_or(0, |at| at.saturating_sub(START.0));
     let describe = |key: &str, one: &Value, other: &Value| match key {
         "t" => format!("time: {} ns, {} ns", time(one), time(other)),
@@ -257,14 +255,10 @@ impl Drop for WorkerLines {
     }
 }
 
-/// Returns the CPUs in an event.
-fn cpus_of(event: &Value) -> Vec<u64> {
-    ["cpu", "on", "from", "to"].iter().filter_map(|key| event[*key].as_u64()).collect()
-}
-fn event_text(event: &Value, state: &EngineState) -> String {
-    let number = |key: &str| event[key].as_u64().unwrap_or(0);
+fn event_text(event: &TraceLine, state: &EngineState) -> String {
+    let number = |key: &str| event.number(key).unwrap_or(0);
     let task = |key: &str| {
-        let pid = event[key].as_i64().unwrap_or(0);
+        let pid = event.pid(key).unwrap_or(0);
         let found = state.tasks.iter().find(|task| i64::from(task.pid) == pid);
         match found {
             Some(found) => format!("{} (pid {pid})", found.task),
@@ -272,19 +266,19 @@ fn event_text(event: &Value, state: &EngineState) -> String {
             None => format!("pid {pid}"),
         }
     };
-    match event["e"].as_str().unwrap_or_default() {
-        "wakeup" => {
-            let what = if event["new"].as_bool() == Some(true) || number("new") == 1 { "starts" } else { "wakes up" };
+    match event.kind() {
+        TraceKind::Wakeup => {
+            let what = if event.is_set("new") { "starts" } else { "wakes up" };
             format!("{} {what} on CPU {}, by CPU {}", task("pid"), number("cpu"), number("on"))
         }
-        "switch" => format!("CPU {} switches from {} to {}", number("cpu"), task("prev"), task("next")),
-        "migrate" => {
+        TraceKind::Switch => format!("CPU {} switches from {} to {}", number("cpu"), task("prev"), task("next")),
+        TraceKind::Migrate => {
             let (from, to, on) = (number("from"), number("to"), number("on"));
             format!("{} migrates from CPU {from} to CPU {to}, by CPU {on}", task("pid"))
         }
-        "ipi" => format!("CPU {} interrupts CPU {}", number("on"), number("cpu")),
-        "lb" => {
-            let word = |key: &str| event[key].as_str().unwrap_or("-");
+        TraceKind::Ipi => format!("CPU {} interrupts CPU {}", number("on"), number("cpu")),
+        TraceKind::Lb => {
+            let word = |key: &str| event.text(key).unwrap_or("-");
             let when = if word("idle") == "-" { String::new() } else { format!(", {}", word("idle")) };
             let (on, cpu, level) = (number("on"), number("cpu"), number("lvl"));
             let its = state.cpus.iter().find(|its| u64::from(its.cpu) == cpu);
@@ -297,8 +291,8 @@ fn event_text(event: &Value, state: &EngineState) -> String {
             )
         }
         // Snapshot records differ although no event does.
-        "nohz" | "llc" | "rq" | "se" => format!("no event differs; the state is: {event}"),
-        _ => event.to_string(),
+        kind if kind.is_snapshot() => format!("no event differs; the state is: {}", event.fields()),
+        _ => event.fields().to_string(),
     }
 }
 
@@ -374,7 +368,7 @@ mod tests {
 
     #[test]
     fn events_are_described_in_words_with_the_names_of_tasks() {
-        let describe = |event: Value| event_text(&event, &state(1, 1));
+        let describe = |event: Value| event_text(&TraceLine::try_from(event).expect("a line"), &state(1, 1));
         let wakeup = json!({ "t": 5, "e": "wakeup", "pid": 1001, "cpu": 3, "new": 0, "on": 5 });
         assert_eq!(describe(wakeup), "ui (pid 1001) wakes up on CPU 3, by CPU 5");
         let switch = json!({ "t": 5, "e": "switch", "cpu": 3, "prev": 0, "next": 1001, "st": 0 });
@@ -388,7 +382,7 @@ mod tests {
 
     #[test]
     fn where_words_are_the_same_the_fields_that_differ_are_named() {
-        let event = |t: u64, n: u64| Some(json!({ "t": t, "e": "lb", "n": n }));
+        let event = |t: u64, n: u64| TraceLine::try_from(json!({ "t": t, "e": "lb", "n": n })).ok();
         assert_eq!(differing_fields(&event(1_000_000_005, 1), &event(1_000_000_006, 1)), ["time: 5 ns, 6 ns"]);
         assert_eq!(differing_fields(&event(1_000_000_005, 1), &event(1_000_000_005, 2)), ["n: 1, 2"]);
     }

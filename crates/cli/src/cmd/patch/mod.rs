@@ -39,6 +39,7 @@ use fairlab_study::experiment::comparison::{Comparison, ComparisonRules, compare
 use fairlab_study::experiment::metrics::MetricDirection;
 use fairlab_study::experiment::rank::enough;
 use fairlab_study::experiment::{Arms as _, Observation, Repetitions, repeat};
+use fairlab_workload::message::Message;
 use fleet::{FLEET, FleetLoad, MIX, PatchCase};
 use problems::{KERNEL_NAMES, RunLog};
 use report::PatchReport;
@@ -95,10 +96,9 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         FLEET.iter().filter(|case| args.only.is_empty() || args.only.iter().any(|text| case.matches(text))).collect();
     if cases.is_empty() {
         let help = "fairlab patch --list shows machines and workloads";
-        return Err(CliError::Input(format!(
-            "--only {}: no case has this text in its name\nhelp: {help}",
-            args.only.join(", ")
-        )));
+        return Err(CliError::Input(
+            Message::new(format!("--only {}: no case has this text in its name", args.only.join(", "))).with_help(help),
+        ));
     }
     if args.list {
         return output
@@ -197,7 +197,7 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         return Err(CliError::Stopped { signal });
     }
     if report.outcomes.iter().all(|outcome| outcome.left_out.is_some()) {
-        return Err(CliError::Input("no case could be run with these kernels: see the reasons above".to_owned()));
+        return Err(CliError::Input(Message::new("no case could be run with these kernels: see the reasons above")));
     }
     if report.is_worse() { Err(CliError::AlreadyReported { status: STATUS_WORSE }) } else { Ok(()) }
 }
@@ -308,8 +308,8 @@ fn keep_main_metrics(observation: &mut Observation) {
 }
 
 /// Joins the lines of a worker's message, and replaces the path of the mix by its name.
-fn one_line(said: &str, mix: &str) -> String {
-    said.replace(mix, "rt-app mix").split_whitespace().collect::<Vec<_>>().join(" ")
+fn one_line(error: &Message, mix: &str) -> String {
+    error.one_line().replace(mix, "rt-app mix")
 }
 
 /// Case that is being repeated.
@@ -331,7 +331,7 @@ impl<'a> RunningCase<'a> {
         let whole = Self::with_trials(args, case, trials(args, case, kernels, mix, None)?);
         let Err(CliError::Input(because)) = &whole.repetitions else { return Ok(whole) };
         let priced = Self::with_trials(args, case, trials(args, case, kernels, mix, Some(Plain::Priced))?);
-        let plain_because = because.lines().next().map(|line| one_line(line, mix));
+        let plain_because = Some(because.text.replace(mix, "rt-app mix"));
         Ok(Self { plain_because: plain_because.filter(|_| priced.repetitions.is_ok()), ..priced })
     }
 
@@ -398,7 +398,7 @@ impl<'a> RunningCase<'a> {
             left_out: None,
             first: None,
             plain_because: self.plain_because,
-            warnings: self.arms.warnings().iter().map(|warning| one_line(warning, mix)).collect(),
+            warnings: self.arms.warnings().iter().map(|warning| warning.replace(mix, "rt-app mix")).collect(),
             took: self.took,
         };
         match self.repetitions {
@@ -411,7 +411,7 @@ impl<'a> RunningCase<'a> {
                 ));
             }
             Err(CliError::Run(_)) => {}
-            Err(CliError::Input(what)) => outcome.left_out = Some(one_line(&what, mix)),
+            Err(CliError::Input(error)) => outcome.left_out = Some(one_line(&error, mix)),
             Err(other) => return Err(other),
         }
         Ok((Some(outcome), log))

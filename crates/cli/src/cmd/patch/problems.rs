@@ -104,7 +104,7 @@ impl RunLog {
         let summary = match result {
             Ok(result) => &result.summary,
             Err(CliError::Run(report)) => {
-                return self.add_problem(problem(ProblemKind::NoReturn, failure_text(report)));
+                return self.add_problem(problem(ProblemKind::NoReturn, failure_text(&report.to_string())));
             }
             Err(_) => return,
         };

@@ -16,6 +16,7 @@ use fairlab_study::sweep::export::SweepTable;
 use fairlab_study::sweep::plan::SweepPlan;
 use fairlab_study::sweep::run::{identified, pending, run};
 use fairlab_study::sweep::store::{PointStore, StoreError, StoredPoint, StoredResult};
+use fairlab_workload::message::Message;
 use points::PlanRunner;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -50,11 +51,13 @@ fn sweep_plan(output: &mut Output, args: &SweepArgs, path: &Path) -> Result<(), 
     let name = path.display().to_string();
     let help = "give the path of a plan; `fairlab sweep --help` shows one";
     let read = files::read_file(path, fairlab_run::input::MAX_BYTES);
-    let bytes = read.map_err(|error| CliError::Input(format!("{name}: cannot be read: {error}\nhelp: {help}")))?;
+    let bytes = read.map_err(|error| {
+        CliError::Input(Message::in_file(&name, format!("cannot be read: {error}")).with_help(help))
+    })?;
     let text = fairlab_workload::source_text::utf8_text(&name, &bytes).map_err(CliError::input)?;
     let plan = SweepPlan::parse(&name, text).map_err(CliError::Input)?;
     let points = plan.points();
-    let of_plan = |error: String| CliError::Input(format!("{name}: {error}"));
+    let of_plan = |error: Message| CliError::Input(error.with_file(&name));
     let runs = PlanRunner::new(plan, path.parent().unwrap_or_else(|| Path::new("."))).map_err(of_plan)?;
     let points = identified(points, &runs).map_err(of_plan)?;
     // Most errors of a plan show in its first point; checked late, all points would fail one by one.
@@ -136,7 +139,7 @@ fn fail_on_failures(store: &Path, kept: &[StoredPoint]) -> Result<(), CliError> 
     let why = |kept: &StoredPoint| {
         let Err(why) = &kept.result.as_ref()?.outcome else { return None };
         let settings: Vec<String> = kept.point.settings.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        Some(format!("{} seed {}: {}", settings.join(" "), kept.point.seed, why.lines().next().unwrap_or_default()))
+        Some(format!("{} seed {}: {}", settings.join(" "), kept.point.seed, why.text))
     };
     let all: Vec<String> = kept.iter().filter(|kept| kept.in_plan).filter_map(why).collect();
     if all.is_empty() {
@@ -144,7 +147,10 @@ fn fail_on_failures(store: &Path, kept: &[StoredPoint]) -> Result<(), CliError> 
     }
     let shown: Vec<&str> = all.iter().take(MAX_FAILURES).map(String::as_str).collect();
     let help = "--retry runs failed points again";
-    Err(CliError::Run(format!("{}: {} points failed:\n{}\nhelp: {help}", store.display(), all.len(), shown.join("\n"))))
+    Err(CliError::Run(
+        Message::in_file(store.display().to_string(), format!("{} points failed:\n{}", all.len(), shown.join("\n")))
+            .with_help(help),
+    ))
 }
 
 /// Prints the number of points and their estimated time.
@@ -218,7 +224,7 @@ fn export(
 ) -> Result<(), CliError> {
     if output.is_json() && format != Some(TableFormat::Jsonl) {
         let help = "use --format jsonl for a line of JSON per point";
-        return Err(CliError::Input(format!("sweep export writes a table, not JSON\nhelp: {help}")));
+        return Err(CliError::Input(Message::new("sweep export writes a table, not JSON").with_help(help)));
     }
     let kept = PointStore::open_existing(store, false).and_then(|store| store.points()).map_err(store_error)?;
     let kept: Vec<StoredPoint> = kept.into_iter().filter(|kept| all || kept.in_plan).collect();
@@ -248,7 +254,7 @@ fn format_of(ending: Option<&str>) -> Result<TableFormat, CliError> {
         Some("csv") | None => Ok(TableFormat::Csv),
         Some(other) => {
             let help = "use the extension .csv, .jsonl or .parquet, or set --format csv";
-            Err(CliError::Input(format!("unknown table format .{other}\nhelp: {help}")))
+            Err(CliError::Input(Message::new(format!("unknown table format .{other}")).with_help(help)))
         }
     }
 }
@@ -256,7 +262,7 @@ fn format_of(ending: Option<&str>) -> Result<TableFormat, CliError> {
 #[cfg(feature = "parquet")]
 fn parquet(table: &SweepTable, file: Option<&Path>) -> Result<(), CliError> {
     let file = file.ok_or_else(|| {
-        CliError::Input("Parquet cannot be written to standard output\nhelp: give -o FILE.parquet".to_owned())
+        CliError::Input(Message::new("Parquet cannot be written to standard output").with_help("give -o FILE.parquet"))
     })?;
     let failed = |error: std::io::Error| CliError::write(&file.display().to_string(), &error);
     let (whole, out) = AtomicFile::create(file).map_err(failed)?;
@@ -267,7 +273,7 @@ fn parquet(table: &SweepTable, file: Option<&Path>) -> Result<(), CliError> {
 #[cfg(not(feature = "parquet"))]
 fn parquet(_table: &SweepTable, _file: Option<&Path>) -> Result<(), CliError> {
     let help = "build it with `cargo build --release --features parquet`, or export csv or jsonl";
-    Err(CliError::Input(format!("this fairlab was built without Parquet\nhelp: {help}")))
+    Err(CliError::Input(Message::new("this fairlab was built without Parquet").with_help(help)))
 }
 
 fn merge(output: &mut Output, stores: &[PathBuf], file: &Path, salvage: bool) -> Result<(), CliError> {

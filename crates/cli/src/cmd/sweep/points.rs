@@ -39,13 +39,13 @@ pub(crate) struct PlanRunner {
 
 impl PlanRunner {
     /// Parses the options of a plan. Relative paths are resolved from `directory`.
-    pub(crate) fn new(plan: SweepPlan, directory: &Path) -> Result<Self, String> {
+    pub(crate) fn new(plan: SweepPlan, directory: &Path) -> Result<Self, Message> {
         fn read<T>(
             key: &str,
             text: Option<&String>,
             parse: fn(&str) -> Result<T, Message>,
-        ) -> Result<Option<T>, String> {
-            text.map(|text| parse(text).map_err(|error| format!("{key} = '{text}': {error}"))).transpose()
+        ) -> Result<Option<T>, Message> {
+            text.map(|text| parse(text).map_err(|error| error.about(format!("{key} = '{text}'")))).transpose()
         }
         let duration = read("for", plan.duration.as_ref(), parse_time)?;
         let warmup = read("warmup", plan.warmup.as_ref(), Warmup::parse)?;
@@ -68,13 +68,15 @@ impl PlanRunner {
     }
 
     /// Returns the arm of a point, its workload, and whether that is a benchmark.
-    fn arm(&self, point: &SweepPoint) -> Result<(Arm, String, bool), String> {
+    fn arm(&self, point: &SweepPoint) -> Result<(Arm, String, bool), Message> {
         let settings = self.settings(point);
         let of_plan = [("workload", &self.plan.workload), ("bench", &self.plan.bench)];
         let own = |key: &str| settings.get(key).map(|text| (key.to_owned(), text.clone()));
         let given = of_plan.iter().find_map(|(key, text)| (*text).clone().map(|text| ((*key).to_owned(), text)));
-        let (kind, mut text) =
-            own("bench").or_else(|| own("workload")).or(given).ok_or("no workload and no bench is set")?;
+        let (kind, mut text) = own("bench")
+            .or_else(|| own("workload"))
+            .or(given)
+            .ok_or_else(|| Message::new("no workload and no bench is set"))?;
         let mut words = Vec::new();
         for (key, value) in settings.iter().filter(|(key, _)| *key != "bench" && *key != "workload") {
             let braced = format!("{{{key}}}");
@@ -92,23 +94,22 @@ impl PlanRunner {
             && kind == "bench"
         {
             let name = behind.split('}').next().unwrap_or_default();
-            return Err(format!("{{{name}}} in `{text}` has no value\nhelp: set {name} in base, grid, list or sample"));
+            return Err(Message::new(format!("{{{name}}} in `{text}` has no value"))
+                .with_help(format!("set {name} in base, grid, list or sample")));
         }
         let words = if words.is_empty() { UNCHANGED.to_owned() } else { words.join(",") };
         let arm = parse_arm(&words).map_err(|error| {
-            format!("{words}: {error}\nhelp: settings are changes as in arms: see `fairlab sweep --help`")
+            let help = || "settings are changes as in arms: see `fairlab sweep --help`".to_owned();
+            Message { help: error.help.clone().or_else(|| Some(help())), ..error.about(&words) }
         })?;
         Ok((arm, text, kind == "bench"))
     }
 
     /// Returns the trial of a point, and a text that identifies its inputs.
-    fn trial(&self, point: &SweepPoint) -> Result<(Trial, String), String> {
+    fn trial(&self, point: &SweepPoint) -> Result<(Trial, String), Message> {
         let (arm, text, is_bench) = self.arm(point)?;
-        let (workload, hash) = if is_bench {
-            (bench_from_line(&text, "fairlab sweep").map_err(|error| error.to_string())?, text)
-        } else {
-            self.file(&text)?
-        };
+        let (workload, hash) =
+            if is_bench { (bench_from_line(&text, "fairlab sweep")?, text) } else { self.file(&text)? };
         let mut settings = Settings::from_changes(&arm.changes);
         let costs = match &mut settings.prices.source {
             Some(CostSource::Of(machine)) => Some(machine),
@@ -123,7 +124,9 @@ impl PlanRunner {
         let [machine, prices_of] = machines.map(Option::transpose);
         if let Some(kernel) = settings.kernel {
             let help = "set them for the kernels that have them: rows of `list` instead of a `grid`";
-            settings.check_names(kernel).map_err(|error| format!("kernel={}: {error}\nhelp: {help}", kernel.name))?;
+            settings
+                .check_names(kernel)
+                .map_err(|error| error.about(format!("kernel={}", kernel.name)).with_help(help))?;
         }
         settings.share_costs_with(&self.engines);
         let mut inputs = vec![json!(hash), json!(machine?), json!(prices_of?), json!(self.settings(point))];
@@ -143,12 +146,12 @@ impl PlanRunner {
         if path.exists() { path.display().to_string() } else { name.to_owned() }
     }
 
-    fn file(&self, name: &str) -> Result<(WorkloadSpec, String), String> {
+    fn file(&self, name: &str) -> Result<(WorkloadSpec, String), Message> {
         let mut files = self.files.lock().expect("reading does not panic");
         if let Some(known) = files.get(name) {
             return Ok(known.clone());
         }
-        let file = InputFile::new(self.resolve_path(name)).read_workload().map_err(|error| error.to_string())?;
+        let file = InputFile::new(self.resolve_path(name)).read_workload()?;
         let hash = sha256::hex_digest(file.text().unwrap_or_default().as_bytes());
         let known = (WorkloadSpec::File(file), hash);
         files.insert(name.to_owned(), known.clone());
@@ -156,12 +159,12 @@ impl PlanRunner {
     }
 
     /// Returns the hash of a machine's file.
-    fn machine(&self, file: &InputFile) -> Result<String, String> {
+    fn machine(&self, file: &InputFile) -> Result<String, Message> {
         let mut machines = self.machines.lock().expect("reading does not panic");
         if let Some(known) = machines.get(&file.given) {
             return Ok(known.clone());
         }
-        let machine = file.read_machine().map_err(|error| error.to_string())?;
+        let machine = file.read_machine()?;
         let hash = sha256::hex_digest(machine.file.text().unwrap_or_default().as_bytes());
         machines.insert(file.given.clone(), hash.clone());
         Ok(hash)
@@ -169,23 +172,23 @@ impl PlanRunner {
 
     /// Measures the cost of a point with a short run: wall-clock seconds per simulated second, and the
     /// simulated time of the point if known.
-    pub(crate) fn measure_cost(&self, point: &SweepPoint, moment: Nanos) -> Result<(f64, Option<Nanos>), String> {
+    pub(crate) fn measure_cost(&self, point: &SweepPoint, moment: Nanos) -> Result<(f64, Option<Nanos>), Message> {
         let (mut trial, _) = self.trial(point)?;
         let length = match (&trial.spec.workload, self.duration) {
             (_, Some(duration)) => Some(duration + self.warmup.map_or(Nanos::ZERO, Warmup::earliest)),
-            (WorkloadSpec::File(_), None) => Some(trial.length(Some(point.seed)).map_err(|error| error.to_string())?),
+            (WorkloadSpec::File(_), None) => Some(trial.length(Some(point.seed))?),
             (WorkloadSpec::Bench(bench), None) => bench.benchmark.for_run(1, false, 0).workload(1).duration,
         };
         let moment = length.map_or(moment, |length| length.min(moment));
         shorten(&mut trial, moment);
         let begun = std::time::Instant::now();
-        trial.run(Some(point.seed), &mut |_, _| ()).map_err(|error| error.to_string())?;
+        trial.run(Some(point.seed), &mut |_, _| ())?;
         Ok((begun.elapsed().as_secs_f64() / (moment.0 as f64 / 1e9), length))
     }
 
     /// Checks that a point has the requested metrics: in a short run, and if some are missing there, in a
     /// full one.
-    pub(crate) fn check_metrics(&self, point: &SweepPoint, moment: Nanos) -> Result<(), String> {
+    pub(crate) fn check_metrics(&self, point: &SweepPoint, moment: Nanos) -> Result<(), Message> {
         if self.asked.is_empty() {
             return Ok(());
         }
@@ -201,7 +204,9 @@ impl PlanRunner {
         }
         // A point that cannot be run is reported elsewhere.
         asked_of(&trial).unwrap_or(Ok(())).map_err(|error| {
-            format!("{error}\nhelp: no point has been run; mark a key that only some runs have with a question mark, such as by_reason.Misfit?")
+            let own = error.help.as_ref().map_or_else(String::new, |help| format!("{help}. "));
+            let mark = "mark a key that only some runs have with a question mark, such as by_reason.Misfit?";
+            error.with_help(format!("{own}No point has been run; {mark}"))
         })
     }
 
@@ -232,12 +237,12 @@ fn shorten(trial: &mut Trial, length: Nanos) {
 }
 
 impl PointRunner for PlanRunner {
-    fn inputs(&self, point: &SweepPoint) -> Result<String, String> {
+    fn inputs(&self, point: &SweepPoint) -> Result<String, Message> {
         let (_, of_point) = self.trial(point)?;
         Ok(json!([of_point, self.plan.duration, self.plan.warmup, self.plan.vary, self.plan.metrics]).to_string())
     }
 
-    fn run(&self, point: &SweepPoint) -> Option<Result<PointResult, String>> {
+    fn run(&self, point: &SweepPoint) -> Option<Result<PointResult, Message>> {
         let result = self.run_point(point);
         // A run that a signal has shortened is not complete.
         interrupt::requested().is_none().then_some(result)
@@ -245,9 +250,9 @@ impl PointRunner for PlanRunner {
 }
 
 impl PlanRunner {
-    pub(crate) fn run_point(&self, point: &SweepPoint) -> Result<PointResult, String> {
+    pub(crate) fn run_point(&self, point: &SweepPoint) -> Result<PointResult, Message> {
         let (trial, _) = self.trial(point)?;
-        let result = trial.run(Some(point.seed), &mut |_, _| ()).map_err(|error| error.to_string())?;
+        let result = trial.run(Some(point.seed), &mut |_, _| ())?;
         self.warnings.lock().expect("noting does not panic").extend(result.summary.warnings.iter().cloned());
         let metrics = metrics::of_run(&result.json(), &self.asked)?;
         let metrics = metrics.into_iter().map(|(metric, value)| (metric.name, value)).collect();

@@ -16,7 +16,7 @@ use crate::output::Output;
 use crate::output::figures::counted;
 use crate::values::error::CliError;
 use crate::values::{host, interrupt};
-use fairlab_kernel::meanings;
+use fairlab_kernel::meanings::{self, SwitchMeanings};
 use fairlab_kernel::store::{Store, StoreEntry};
 pub(crate) use fairlab_kernel::worker::WorkerStreams;
 use fairlab_kernel::worker::{self as process, CrashReport, WorkerReport};
@@ -24,8 +24,8 @@ use fairlab_run::error::RequestError;
 use fairlab_run::job::Job;
 use fairlab_run::manifest::inputs_mut;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
+use fairlab_workload::message::Message;
 use serde::de::DeserializeOwned;
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Seek, SeekFrom, Write as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -57,7 +57,7 @@ impl Engine {
     }
 
     /// Returns what the source of the tree says of features and tunables, by their names.
-    pub(crate) fn meanings(&self) -> Result<BTreeMap<String, String>, CliError> {
+    pub(crate) fn meanings(&self) -> Result<SwitchMeanings, CliError> {
         Ok(meanings::of_object(&self.store.object_path(&self.entry.key))?)
     }
 
@@ -88,15 +88,20 @@ impl Engine {
             let said = String::from_utf8_lossy(&ended.stderr);
             let said = said.trim();
             let what = format!("the worker process of kernel:{name} was ended: {}", ended.status);
-            return Err(CliError::Run(if said.is_empty() { what } else { format!("{what}: {said}") }));
+            return Err(CliError::Run(if said.is_empty() {
+                Message::new(what)
+            } else {
+                Message::new(format!("{what}: {said}"))
+            }));
         };
-        let unread = |error| CliError::Run(format!("the output of kernel:{name} cannot be read: {error}"));
+        let unread =
+            |error| CliError::Run(Message::new(format!("the output of kernel:{name} cannot be read: {error}")));
         serde_json::from_str::<Result<T, RequestError>>(answer).map_err(unread)?.map_err(CliError::from)
     }
 
     /// Returns the error of a kernel that did not end normally.
     fn crash(&self, end: &CrashReport, command: Option<&str>) -> CliError {
-        CliError::Run(reports::sentences(&self.store, &self.entry, end, command))
+        CliError::Run(reports::message(&self.store, &self.entry, end, command))
     }
 }
 
@@ -106,12 +111,13 @@ fn worker_command(job: &Job) -> Result<Command, CliError> {
         let help = "use the command line: fairlab run|compare|sweep --engine kernel:NAME";
         let what =
             "a compiled-kernel engine needs a worker process of the fairlab command, and this program embeds fairlab";
-        return Err(CliError::Input(format!("{what}\nhelp: {help}")));
+        return Err(CliError::Input(Message::new(what).with_help(help)));
     }
     // Workers are not in the process group that the terminal interrupts.
     interrupt::install_handlers();
-    let program = std::env::current_exe().map_err(|error| CliError::Run(format!("this program: {error}")))?;
-    let of_file = |error: std::io::Error| CliError::run(format!("a temporary file: {error}"));
+    let program =
+        std::env::current_exe().map_err(|error| CliError::Run(Message::new(format!("this program: {error}"))))?;
+    let of_file = |error: std::io::Error| CliError::run(Message::new(format!("a temporary file: {error}")));
     let mut file = tempfile::tempfile().map_err(of_file)?;
     let text = serde_json::to_vec(job).expect("a job is JSON");
     file.write_all(&text).and_then(|()| file.seek(SeekFrom::Start(0))).map_err(of_file)?;
@@ -152,10 +158,11 @@ pub(crate) fn run_captured<T: DeserializeOwned>(name: &str, job: &Job, command: 
 /// Starts a worker whose standard output is read while it runs; also returns its report file.
 pub(crate) fn spawn(name: &str, job: &Job) -> Result<(Child, NamedTempFile), CliError> {
     Engine::named(name)?;
-    let report = NamedTempFile::new().map_err(|error| CliError::run(format!("a temporary file: {error}")))?;
+    let report =
+        NamedTempFile::new().map_err(|error| CliError::run(Message::new(format!("a temporary file: {error}"))))?;
     let mut command = worker_command(job)?;
     command.env(process::REPORT_VAR, report.path()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let child = command.spawn().map_err(|error| CliError::run(format!("a worker: {error}")))?;
+    let child = command.spawn().map_err(|error| CliError::run(Message::new(format!("a worker: {error}"))))?;
     Ok((child, report))
 }
 

@@ -4,6 +4,7 @@
 use fairlab_kernel::store::{Store, StoreEntry, changed_folder};
 use fairlab_kernel::worker::{CrashCause, CrashReport, LOOP_SECONDS_VAR, Waiter};
 use fairlab_machine::sim::START;
+use fairlab_workload::message::Message;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -16,7 +17,7 @@ pub(super) fn on_runs_clock(at_ns: u64) -> String {
 }
 
 /// Returns the report. `command` repeats the run if it is not the command that was given.
-pub(super) fn sentences(store: &Store, entry: &StoreEntry, end: &CrashReport, command: Option<&str>) -> String {
+pub(super) fn message(store: &Store, entry: &StoreEntry, end: &CrashReport, command: Option<&str>) -> Message {
     let what = match end.why {
         CrashCause::Panic => "the kernel has panicked",
         CrashCause::Crash => "the kernel has crashed",
@@ -63,13 +64,12 @@ pub(super) fn sentences(store: &Store, entry: &StoreEntry, end: &CrashReport, co
         let line = format!("  (patched): the file is patched by {}\n", by.join(", "));
         text.push_str(&line);
     }
-    text.push_str("help: the run is deterministic; ");
-    text.push_str(&again);
+    let mut help = format!("the run is deterministic; {again}");
     if end.why == CrashCause::Loop {
         let more = format!("; {LOOP_SECONDS_VAR}=60 allows a call a minute of CPU time, 0 removes the limit");
-        text.push_str(&more);
+        help.push_str(&more);
     }
-    text
+    Message::new(text.trim_end()).with_help(help)
 }
 
 /// Returns a mark and the source line for a location in a patched file, since the line in the tree differs.

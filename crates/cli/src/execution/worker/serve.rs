@@ -125,14 +125,14 @@ impl<'a> LoadedEngine<'a> {
 }
 
 fn unusable(report: &Path, error: &std::io::Error) -> CliError {
-    CliError::Run(format!("{}: {error}", report.display()))
+    CliError::Run(Message::in_file(report.display().to_string(), error.to_string()))
 }
 
 /// Serves the one job of a worker and returns its exit status.
 pub(crate) fn serve(report: &Path) -> ExitCode {
     let answer: Result<Value, RequestError> = serve_job(report).map_err(|error| match error {
-        CliError::Input(message) => RequestError::Input(Message::from_display(&message)),
-        error => RequestError::Run(Message::from_display(&error.to_string())),
+        CliError::Input(message) => RequestError::Input(message),
+        error => RequestError::Run(error.into()),
     });
     let line = serde_json::to_string(&answer).expect("an answer is JSON");
     let file = OpenOptions::new().append(true).open(report);
@@ -144,7 +144,7 @@ pub(crate) fn serve(report: &Path) -> ExitCode {
 
 fn serve_job(report: &Path) -> Result<Value, CliError> {
     let job: Job = serde_json::from_reader(std::io::stdin().lock())
-        .map_err(|error| CliError::Run(format!("a worker got no job: {error}")))?;
+        .map_err(|error| CliError::Run(Message::new(format!("a worker got no job: {error}"))))?;
     let with_settings = |settings: &Settings| LoadedEngine::new(settings, report);
     let loaded = |spec: &RunSpec| with_settings(&spec.settings);
     match job {
@@ -185,5 +185,5 @@ fn serve_job(report: &Path) -> Result<Value, CliError> {
 }
 
 fn answer(value: &impl Serialize) -> Result<Value, CliError> {
-    serde_json::to_value(value).map_err(CliError::run)
+    serde_json::to_value(value).map_err(CliError::failed)
 }

@@ -7,6 +7,7 @@ use crate::values::error::CliError;
 use fairlab_run::job::{Job, StudyCase};
 use fairlab_study::loaded::LoadedStudy;
 use fairlab_study::{ExternalRunner, StudyError, StudyLength, StudyOptions};
+use fairlab_workload::message::Message;
 use serde_json::Value;
 
 /// Starts workers for the runs of a study.
@@ -31,12 +32,10 @@ impl StudyWorkers {
         Ok(Self { name: name.to_owned(), engine: Engine::named(engine)?, case })
     }
 
-    fn rejected(&self, case: &str, arm: &str, said: &str) -> StudyError {
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        let (what, help) =
-            said.split_once(" help: ").unwrap_or((&said, "choose rows without that arm: --row, --table"));
-        let what = format!("arm `{arm}` of run {case}, with kernel:{}: {what}", self.engine.entry.name);
-        StudyError::Refused(self.name.clone(), what, help.to_owned())
+    fn rejected(&self, case: &str, arm: &str, error: Message) -> StudyError {
+        let subject = format!("study {}: arm `{arm}` of run {case}, with kernel:{}", self.name, self.engine.entry.name);
+        let help = || "choose rows without that arm: --row, --table".to_owned();
+        StudyError::Input(Message { help: error.help.clone().or_else(|| Some(help())), ..error.about(subject) })
     }
 }
 
@@ -54,8 +53,8 @@ impl ExternalRunner for StudyWorkers {
         let job = StudyCase { case: case.to_owned(), arm: arm.to_owned(), seed, ..self.case.clone() };
         let ended = self.engine.work(&Job::StudyCase(job), WorkerStreams::Captured);
         ended.and_then(|ended| self.engine.answer(&ended, None)).map_err(|error| match error {
-            CliError::Input(said) => self.rejected(case, arm, &said),
-            error => StudyError::Measurement(format!("run {case}, arm {arm}, seed {seed}: {error}")),
+            CliError::Input(error) => self.rejected(case, arm, error),
+            error => StudyError::Measurement(Message::from(error).about(format!("run {case}, arm {arm}, seed {seed}"))),
         })
     }
 }
@@ -69,17 +68,14 @@ pub(super) fn serve(engine: &LoadedEngine<'_>, case: &StudyCase) -> Result<Value
         ..StudyOptions::default()
     };
     let (setup, prepared) = study.begin(&options, &case.case, &case.arm, case.seed).map_err(study_error)?;
-    let mut machine = engine.boot(setup).map_err(|error| CliError::Input(format!("{}: {error}", case.study)))?;
+    let mut machine = engine.boot(setup).map_err(|error| CliError::Input(Message::from(error).about(&case.study)))?;
     prepared.run(&mut machine).map_err(CliError::run)
 }
 
 /// Classifies an error of a study as wrong input or as a failed run.
 pub(crate) fn study_error(error: StudyError) -> CliError {
     match error {
-        StudyError::Unknown(..) => {
-            CliError::Input(format!("{error}\nhelp: see `fairlab study list`, or give the path of a study's file"))
-        }
-        StudyError::Definition(_) | StudyError::Unreadable(..) | StudyError::Refused(..) => CliError::input(error),
-        error => CliError::run(error),
+        StudyError::Input(message) => CliError::Input(message),
+        StudyError::Run(message) | StudyError::Measurement(message) => CliError::Run(message),
     }
 }

@@ -50,9 +50,15 @@ pub fn json_of(args: &[&str]) -> Value {
 }
 
 /// Returns the error message of a rejected command: exit status 2, an empty standard output, at most one
-/// screen on standard error.
+/// screen on standard error. An error in JSON becomes text.
 pub fn complaint(what: &str, output: &Output) -> String {
     let text = String::from_utf8(output.stderr.clone()).expect("complaints are text");
+    if let Ok(error) = serde_json::from_str::<Value>(&text) {
+        assert_eq!((output.status.code(), &error["status"]), (Some(2), &Value::from(2)), "{what}: {text}");
+        assert!(output.stdout.is_empty() && text.lines().count() == 1, "{what}: {text}");
+        let part = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+        return format!("error: {} help: {}", part("text"), part("help"));
+    }
     assert_eq!(output.status.code(), Some(2), "{what}: {text}");
     assert!(output.stdout.is_empty(), "{what}: wrote results");
     assert!(text.starts_with("error: "), "{what}: {text}");

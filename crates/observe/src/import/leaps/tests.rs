@@ -6,6 +6,7 @@ use crate::import::event::Recording;
 use crate::import::file_order::TimeStamp;
 use crate::import::tests::{SCENARIO, machine, traces};
 use crate::import::{ImportError, read, read_format};
+use fairlab_workload::message::Message;
 
 type CpuTimes<'a> = (u32, &'a [u64]);
 
@@ -31,11 +32,11 @@ const HOUR_MS: u64 = 3_600_000;
 #[test]
 fn an_event_that_leaps_is_named_with_its_neighbours_and_can_be_left_out_or_kept() {
     let cpus: &[CpuTimes<'_>] = &[(0, &[1000, 1002, 281_475_976, 1004]), (1, &[1001, 1003])];
-    let message = read_times(cpus, LeapHandling::Reject).expect_err("an event leaps").to_string();
+    let message = read_times(cpus, LeapHandling::Reject).expect_err("an event leaps");
     assert_eq!(
-        message,
+        Message::from(message).one_line(),
         "trace.txt: line 3: a time stamp leaps: sched_waking on CPU 0 has 281475.976000000 s, the previous event of this CPU has 1.002000000 s, \
-         the next event of this CPU has 1.004000000 s\nhelp: copy the file or record again; or `--leaps drop` leaves such events out, and \
+         the next event of this CPU has 1.004000000 s help: copy the file or record again; or `--leaps drop` leaves such events out, and \
          `--leaps keep` uses their times"
     );
     let without = read_times(cpus, LeapHandling::Drop).unwrap_or_else(|error| panic!("{error}"));

@@ -102,18 +102,28 @@ fn machine(kernel: &str, recording: &Value) -> MachineTopology {
     }
 }
 
-fn check(ok: bool, what: impl FnOnce() -> String) -> Result<(), String> {
-    if ok { Ok(()) } else { Err(what()) }
+/// Description of the first difference between a recording and the domains that were built.
+#[derive(Debug)]
+struct Difference(String);
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
-fn compare(kernel: &str, name: &str) -> Result<(), String> {
+fn check(ok: bool, what: impl FnOnce() -> String) -> Result<(), Difference> {
+    if ok { Ok(()) } else { Err(Difference(what())) }
+}
+
+fn compare(kernel: &str, name: &str) -> Result<(), Difference> {
     let recording = load(kernel, name);
     compare_with(&machine(kernel, &recording), &recording)
 }
 
 /// Returns the first difference between a recording and the domains built for a machine.
-fn compare_with(machine: &MachineTopology, recording: &Value) -> Result<(), String> {
-    let sds = build_sched_domains(machine, &BuildParams::default()).map_err(|e| e.to_string())?;
+fn compare_with(machine: &MachineTopology, recording: &Value) -> Result<(), Difference> {
+    let sds = build_sched_domains(machine, &BuildParams::default()).map_err(|error| Difference(error.to_string()))?;
     for cpu in recording["cpus"].as_array().expect("cpus") {
         let number = cpu["cpu"].as_u64().expect("a number") as u32;
         let recorded = cpu["domains"].as_array().expect("domains");
@@ -122,13 +132,14 @@ fn compare_with(machine: &MachineTopology, recording: &Value) -> Result<(), Stri
             format!("cpu {number}: {} domains, not {}", actual.len(), recorded.len())
         })?;
         for (&sd, recorded) in actual.iter().zip(recorded) {
-            compare_domain(&sds, sd, recorded).map_err(|what| format!("cpu {number}: {}: {what}", recorded["name"]))?;
+            compare_domain(&sds, sd, recorded)
+                .map_err(|what| Difference(format!("cpu {number}: {}: {what}", recorded["name"])))?;
         }
     }
     Ok(())
 }
 
-fn compare_domain(sds: &SchedDomains, id: DomainId, recorded: &Value) -> Result<(), String> {
+fn compare_domain(sds: &SchedDomains, id: DomainId, recorded: &Value) -> Result<(), Difference> {
     let sd = &sds.domains[id];
     let name = if recorded["name"] == "DIE" { "PKG" } else { recorded["name"].as_str().expect("a name") };
     check(sd.name == name, || format!("we have {}", sd.name))?;
@@ -160,7 +171,7 @@ fn flag_name(name: &Value) -> &str {
     }
 }
 
-fn compare_span(what: &str, actual: &CpuMask, recorded: &Value) -> Result<(), String> {
+fn compare_span(what: &str, actual: &CpuMask, recorded: &Value) -> Result<(), Difference> {
     let recorded = recorded.as_str().expect("a list of cpus");
     check(actual.to_string() == recorded, || format!("{what} {actual}, not {recorded}"))
 }
@@ -169,18 +180,18 @@ fn compare_span(what: &str, actual: &CpuMask, recorded: &Value) -> Result<(), St
 /// recorded.
 const GROUPS_IN_A_MESSAGE: usize = 58;
 
-fn compare_groups(sds: &SchedDomains, sd: DomainId, recorded: &[Value]) -> Result<(), String> {
+fn compare_groups(sds: &SchedDomains, sd: DomainId, recorded: &[Value]) -> Result<(), Difference> {
     let actual: Vec<_> = sds.ring(sd).map(|group| &sds.groups[group]).collect();
     let complete =
         actual.len() == recorded.len() || actual.len() > recorded.len() && recorded.len() >= GROUPS_IN_A_MESSAGE;
     check(complete, || format!("{} groups, not {}", actual.len(), recorded.len()))?;
     for (place, (group, recorded)) in actual.into_iter().zip(recorded).enumerate() {
-        compare_group(sds, group, recorded).map_err(|what| format!("group {place}: {what}"))?;
+        compare_group(sds, group, recorded).map_err(|what| Difference(format!("group {place}: {what}")))?;
     }
     Ok(())
 }
 
-fn compare_group(sds: &SchedDomains, group: &SchedGroup, recorded: &Value) -> Result<(), String> {
+fn compare_group(sds: &SchedDomains, group: &SchedGroup, recorded: &Value) -> Result<(), Difference> {
     let capacity = &sds.capacities[group.capacity];
     check(u64::from(capacity.id.0) == recorded["id"], || format!("id {}, not {}", capacity.id.0, recorded["id"]))?;
     compare_span("span", &group.span, &recorded["span"])?;

@@ -11,6 +11,7 @@ use super::report::ExperimentReport;
 use crate::output::Styles;
 use crate::values::error::{CliError, quote_for_shell};
 use fairlab_study::experiment::page::{PageHead, page};
+use fairlab_workload::message::Message;
 
 pub(crate) use values::{metric_text, signed};
 
@@ -54,9 +55,9 @@ impl ReportFormat {
             Self::Mmtests => with_stop_note(report, lists::mmtests),
             Self::Lkp => with_stop_note(report, lists::lkp),
             Self::Markdown => markdown::text(report),
-            Self::Json => serde_json::to_string_pretty(&report.document()).map_err(CliError::run)? + "\n",
+            Self::Json => serde_json::to_string_pretty(&report.document()).map_err(CliError::failed)? + "\n",
             Self::Html => html(report),
-            Self::Junit => junit::text(report).map_err(CliError::run)?,
+            Self::Junit => junit::text(report).map_err(CliError::failed)?,
         })
     }
 }
@@ -65,12 +66,13 @@ pub(crate) fn names() -> Vec<&'static str> {
     ReportFormat::ALL.iter().map(|(name, _)| *name).collect()
 }
 
-pub(crate) fn parse_format(text: &str) -> Result<RequestedFormat, String> {
+pub(crate) fn parse_format(text: &str) -> Result<RequestedFormat, Message> {
     let (name, file) = text.split_once('=').map_or((text, None), |(name, file)| (name, Some(file)));
     let form = ReportFormat::ALL.iter().find(|(known, _)| *known == name).map(|(_, form)| *form);
-    let form = form.ok_or_else(|| format!("there is no such form; there are {}", names().join(", ")))?;
+    let form = form
+        .ok_or_else(|| Message::new("there is no such form").with_help(format!("there are {}", names().join(", "))))?;
     if file.is_some_and(str::is_empty) {
-        return Err("the file has no name; write FORM=FILE".to_owned());
+        return Err(Message::new("the file has no name").with_help("write FORM=FILE"));
     }
     Ok(RequestedFormat { form, file: file.filter(|file| *file != "-").map(str::to_owned) })
 }

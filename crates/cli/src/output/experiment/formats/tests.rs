@@ -165,7 +165,9 @@ fn forms_are_known_by_name_and_may_have_a_file() {
         Ok(RequestedFormat { form: ReportFormat::Html, file: Some("a=b.html".to_owned()) })
     );
     assert_eq!(parse_format("lkp=-"), Ok(RequestedFormat { form: ReportFormat::Lkp, file: None }));
-    assert!(parse_format("xml").expect_err("there is none").contains("junit") && parse_format("html=").is_err());
+    assert!(
+        parse_format("xml").expect_err("there is none").to_string().contains("junit") && parse_format("html=").is_err()
+    );
 }
 
 #[test]
