@@ -33,7 +33,7 @@ const TARGETS: &[FuzzTarget] = &[
     FuzzTarget { krate: "workload", name: "scenario", seeds: &[SCENARIOS, "scenarios", BAD] },
     FuzzTarget { krate: "workload", name: "rtapp", seeds: &[RTAPP, BAD] },
     FuzzTarget { krate: "workload", name: "load", seeds: &[SCENARIOS, RTAPP, BAD] },
-    FuzzTarget { krate: "machine", name: "machine_file", seeds: &["machines"] },
+    FuzzTarget { krate: "board", name: "machine_file", seeds: &["machines"] },
 ];
 
 pub(crate) fn run(root: &Path, args: &FuzzTargetsArgs) -> Result<()> {
@@ -78,7 +78,7 @@ mod tests {
                 assert!(root.join(seeds).is_dir(), "{seeds}");
             }
         }
-        let files = ["workload", "machine"].map(|krate| root.join(format!("crates/{krate}/fuzz/fuzz_targets")));
+        let files = ["workload", "board"].map(|krate| root.join(format!("crates/{krate}/fuzz/fuzz_targets")));
         let nr_files: usize = files.iter().map(|place| fs::read_dir(place).expect("targets").count()).sum();
         assert_eq!(nr_files, TARGETS.len(), "all targets are listed");
     }

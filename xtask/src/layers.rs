@@ -39,6 +39,8 @@ struct CrateLayers {
     /// Whether methods have names of their own, so that calls can be resolved by name. Without it only
     /// references are checked: a call upward needs one, for the function or for the type.
     has_unique_names: bool,
+    /// Crates whose values it reads: a call of a method that one of them defines has no known definer.
+    reads_values_of: &'static [&'static str],
 }
 
 /// Crate of the project's own commands, the only one outside `crates`.
@@ -55,14 +57,16 @@ const LAYERED_CRATES: [CrateLayers; 3] = [
         only_in: &[("RqGuard::new", "track/lock.rs"), ("WarnState::begin_section", "track/lock.rs")],
         counted_types: &["Sched", "State"],
         has_unique_names: true,
+        reads_values_of: &[],
     },
     CrateLayers {
         name: "machine",
-        layers: &["base", "description", "hardware", "interface", "parts", "state", "time", "calls", "programs", "sim"],
+        layers: &["base", "hardware", "interface", "parts", "state", "time", "calls", "programs", "sim"],
         test_files: &[],
         only_in: &[],
         counted_types: &["Machine"],
         has_unique_names: true,
+        reads_values_of: &["board"],
     },
     CrateLayers {
         name: "cli",
@@ -71,6 +75,7 @@ const LAYERED_CRATES: [CrateLayers; 3] = [
         only_in: &[],
         counted_types: &[],
         has_unique_names: false,
+        reads_values_of: &[],
     },
 ];
 
@@ -140,6 +145,8 @@ struct ModuleGraph {
     sources: Vec<Source>,
     /// Layers by the names that the crate's root re-exports from them.
     aliases: BTreeMap<String, usize>,
+    /// Names of methods that other crates define.
+    foreign_methods: BTreeSet<String>,
 }
 
 /// Call whose definer is known.
@@ -162,7 +169,14 @@ impl ModuleGraph {
                 files.push((name.display().to_string(), fs::read_to_string(&path)?));
             }
         }
-        Self::from_files(name, files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
+        let mut graph = Self::from_files(name, files.iter().map(|(name, text)| (name.as_str(), text.as_str())))?;
+        for foreign in graph.rules.reads_values_of {
+            let functions = Self::read(root, foreign)?.sources.into_iter().flat_map(|source| source.functions);
+            graph
+                .foreign_methods
+                .extend(functions.filter(|function| function.has_receiver).map(|function| function.name));
+        }
+        Ok(graph)
     }
 
     /// Parses the files of a crate into a graph. Each file is given by its name below `src` and its text.
@@ -181,7 +195,7 @@ impl ModuleGraph {
         });
         let root = sources.iter().find(|source| source.file == ROOT_FILE);
         let aliases = root.map(|root| rules.aliases_of(root)).unwrap_or_default();
-        Ok(Self { rules, directory, sources, aliases })
+        Ok(Self { rules, directory, sources, aliases, foreign_methods: BTreeSet::new() })
     }
 
     /// Returns files that belong to no layer, except the crate's root.
@@ -227,7 +241,7 @@ impl ModuleGraph {
     /// Returns calls of a restricted function from a different file, and entries of the list that match
     /// nothing.
     fn forbidden_calls(&self, only_in: &[(&str, &str)]) -> Vec<String> {
-        let definers = Definers::of(&self.sources);
+        let definers = Definers::of(&self.sources, &self.foreign_methods);
         let mut wrong = Vec::new();
         for &(function, file) in only_in {
             if !definers.has_function(function) {
@@ -249,7 +263,7 @@ impl ModuleGraph {
 
     /// Returns all calls whose definer is known, ordered by caller.
     fn resolved(&self) -> Vec<ResolvedCall<'_>> {
-        let definers = Definers::of(&self.sources);
+        let definers = Definers::of(&self.sources, &self.foreign_methods);
         let mut resolved = Vec::new();
         for (caller, source) in self.sources.iter().enumerate() {
             for call in &source.calls {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The book's tables of the statements and keys of scenarios, rt-app files and machine files.
 
-use fairlab_machine::description::{KeyInfo, plain_keys};
+use fairlab_board::{KeyInfo, plain_keys};
 use fairlab_observe::catalogue::{self, METRICS, MetricDirection, NAMED, NO_METRICS, NamedMetric, Scope};
 use fairlab_observe::findings::{RULES, RuleInfo};
 use fairlab_run::settings::{SETTINGS, Setting, commands};

@@ -12,16 +12,17 @@ const HEAD: &str = "SPDX-License-Identifier: GPL-2.0-or-later";
 /// Largest number of lines of a file; a longer one contains two ideas.
 const MAX_LINES: usize = 800;
 /// Crates of the project on which each crate may depend.
-const CRATE_DEPENDENCIES: [(&str, &[&str]); 10] = [
+const CRATE_DEPENDENCIES: [(&str, &[&str]); 11] = [
     ("sched", &[]),
     ("workload", &["sched"]),
-    ("machine", &["sched", "workload"]),
-    ("observe", &["sched", "workload", "machine"]),
-    ("run", &["sched", "workload", "machine", "observe"]),
+    ("board", &["sched", "workload"]),
+    ("machine", &["sched", "workload", "board"]),
+    ("observe", &["sched", "workload", "board", "machine"]),
+    ("run", &["sched", "workload", "board", "machine", "observe"]),
     ("native", &["sched", "workload"]),
-    ("study", &["sched", "workload", "machine", "observe", "run", "native"]),
+    ("study", &["sched", "workload", "board", "machine", "observe", "run", "native"]),
     ("kernel", &["sched", "workload", "machine"]),
-    ("cli", &["sched", "workload", "machine", "observe", "run", "native", "study", "kernel"]),
+    ("cli", &["sched", "workload", "board", "machine", "observe", "run", "native", "study", "kernel"]),
     // It also depends on the command's crate, `fairlab`, whose name has no prefix.
     ("python", &["sched", "observe", "study"]),
 ];

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Simulated machines, which own the simulated time.
 //!
-//! [`description`] reads machine files, [`sim`] runs a workload on a machine, and [`engine`] is the interface
-//! to the scheduler. Directories are layers: each uses itself and the layers before it.
+//! [`sim`] runs a workload on a machine, and [`engine`] is the interface to the scheduler. Machine files are read by
+//! [`fairlab_board`]. Directories are layers: each uses itself and the layers before it.
 
 mod base;
 mod calls;
-pub mod description;
 pub mod hardware;
 mod interface;
 mod parts;
@@ -15,8 +14,7 @@ pub mod sim;
 mod state;
 mod time;
 
-pub use base::{digest, event, files, streams};
-pub use description::capture;
+pub use base::{digest, event, streams};
 pub use hardware::{costs, vary};
 pub use interface::{engine, snapshot};
 pub use state::{event_log, observer};

@@ -6,7 +6,7 @@
 //! once, so that queues and masks have their memory. From then on, no call may come.
 #![expect(unsafe_code, reason = "a global allocator needs unsafe code; it only counts and calls the system's")]
 
-use fairlab_machine::description::preset;
+use fairlab_board::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, NoObserver, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};

@@ -4,7 +4,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "an example of the machine alone")]
 
-use fairlab_machine::description::preset;
+use fairlab_board::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::summary_observer::SummaryObserver;

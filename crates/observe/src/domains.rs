@@ -3,7 +3,7 @@
 //! (`/sys/kernel/debug/sched/domains/cpuN/domainM`), and their groups, which debugfs does not have.
 
 use crate::export::schedstat::mask;
-use fairlab_machine::description::format_cpu_list;
+use fairlab_board::format_cpu_list;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::SchedDomain;

@@ -148,7 +148,6 @@ fn idle_states(hardware: &Hardware, cpus: &[&CpuSummary]) -> Vec<EnergyIdle> {
 mod tests {
     use super::*;
     use crate::cpus::{FrequencyTime, IdleTime};
-    use fairlab_machine::description;
 
     /// Machine of two CPUs in one frequency domain with power values; `idle_power` may add the power of its
     /// idle state.
@@ -158,7 +157,7 @@ mod tests {
              power_uw = [100_000, 400_000]\n[[idle_state]]\nname = \"WFI\"\nexit_latency_ns = 1\n\
              target_residency_ns = 1\n{idle_power}\n"
         );
-        let description = description::parse("tiny.toml", &text).expect("the description is valid");
+        let description = fairlab_board::parse("tiny.toml", &text).expect("the description is valid");
         Hardware::from_description(&description)
     }
 

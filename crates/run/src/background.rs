@@ -4,7 +4,7 @@
 //! The table is that of `cargo xtask background`. Intervals are those of the largest guest with busy CPUs, in which deferrable timers
 //! expire. Left out are threads that the scheduler wakes itself, and functions of timers and softirqs, which a tick contains.
 
-use fairlab_machine::description::Processor;
+use fairlab_board::Processor;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::background::{BackgroundPlacement, BackgroundSource};
 
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::prepare::apply;
     use crate::settings::{Setting, Settings};
-    use fairlab_machine::description::preset;
+    use fairlab_board::preset;
     use fairlab_machine::hardware::Hardware;
     use fairlab_machine::sim::Setup;
     use fairlab_workload::workload::Workload;

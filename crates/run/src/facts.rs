@@ -4,7 +4,7 @@
 
 use crate::error::RequestError;
 use crate::values::Plain;
-use fairlab_machine::description::{Fact, FactKey};
+use fairlab_board::{Fact, FactKey};
 use fairlab_machine::sim::Setup;
 use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
@@ -129,7 +129,7 @@ pub(crate) fn apply_facts(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_machine::description::preset;
+    use fairlab_board::preset;
     use fairlab_machine::hardware::Hardware;
     use fairlab_sched::units::Nanos;
     use fairlab_sched::work::KernelOp;

@@ -3,8 +3,8 @@
 
 use crate::error::RequestError;
 use crate::memory;
-use fairlab_machine::description::{self, MachineDescription};
-use fairlab_machine::files;
+use fairlab_board::MachineDescription;
+use fairlab_workload::files;
 use fairlab_workload::message::Message;
 use fairlab_workload::source_text::utf8_text;
 use serde::{Deserialize, Serialize};
@@ -150,9 +150,9 @@ impl InputFile {
     pub fn read_machine(&self) -> Result<ReadMachine, RequestError> {
         let text = self.text.clone().or_else(|| memory::read_text(&self.given));
         let (description, text) = match text {
-            Some(text) => (description::parse(&self.given, &text).map_err(RequestError::input)?, text),
+            Some(text) => (fairlab_board::parse(&self.given, &text).map_err(RequestError::input)?, text),
             None => {
-                let read = description::load_text(&self.given).map_err(RequestError::input)?;
+                let read = fairlab_board::load_text(&self.given).map_err(RequestError::input)?;
                 (read.description, Arc::from(read.text))
             }
         };

@@ -6,7 +6,7 @@
 //! [`Kernel::unmodelled_changes`] lists the known differences. [`UNMODELLED_RELEASES`] lists how the releases around 6.12
 //! differ from it.
 
-use fairlab_machine::description::{DEFAULT_KERNEL_PROFILE, KERNEL_PROFILES};
+use fairlab_board::{DEFAULT_KERNEL_PROFILE, KERNEL_PROFILES};
 use fairlab_sched::features::{Feature, FormerDefault, Release};
 use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};

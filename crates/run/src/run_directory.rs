@@ -200,7 +200,7 @@ fn check_replaceable(path: &Path, target: &Path) -> Result<(), DirectoryError> {
         return Ok(());
     }
     let wrong = |cause: String| Err(unsuitable(path)(io::Error::other(cause)));
-    let manifest = fairlab_machine::files::read_file(&target.join(MANIFEST), MAX_MANIFEST);
+    let manifest = fairlab_workload::files::read_file(&target.join(MANIFEST), MAX_MANIFEST);
     let files = manifest.ok().and_then(|text| files_of_run(&text));
     let Some(files) = files else {
         return wrong("the directory is not empty and holds no run; choose another one".to_owned());

@@ -18,7 +18,7 @@ use crate::values::{
     parse_features, parse_micros, parse_setting, parse_time, time_text,
 };
 use crate::warmup::Warmup;
-use fairlab_machine::description::{FactKey, preset_names};
+use fairlab_board::{FactKey, preset_names};
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
 use fairlab_sched::units::Nanos;

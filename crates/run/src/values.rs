@@ -3,7 +3,7 @@
 
 use crate::input::InputFile;
 use crate::kernels::{self, Kernel};
-use fairlab_machine::description::{OPERATIONS, preset_names};
+use fairlab_board::{OPERATIONS, preset_names};
 use fairlab_sched::features::Feature;
 use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TUNABLES, TunableInfo};

@@ -10,7 +10,7 @@ use crate::loaded::LoadedStudy;
 use crate::read::{error_in, unknown};
 use crate::report::ReportRow;
 use crate::{NoProgress, StudyError, StudyOptions};
-use fairlab_machine::description::{self, MachineDescription};
+use fairlab_board::MachineDescription;
 use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 
@@ -122,7 +122,7 @@ impl LoadedStudy {
     pub(crate) fn headline_machines(&self, choices: &StudyOptions) -> Result<Vec<MachineDescription>, StudyError> {
         let Some(data) = self.headline_data()? else {
             let name = self.definition.machine.as_deref().expect("studies with code name their machine");
-            let machine = description::load(name)?;
+            let machine = fairlab_board::load(name)?;
             return Ok(vec![machine]);
         };
         let home = self.home(choices)?;

@@ -3,7 +3,7 @@
 
 use crate::StudyError;
 use crate::definition::ArmDefinition;
-use fairlab_machine::description::preset;
+use fairlab_board::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, Setup};

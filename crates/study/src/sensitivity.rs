@@ -11,7 +11,7 @@ use crate::loaded::LoadedStudy;
 use crate::progress_sum::ProgressSum;
 use crate::report::ReportRow;
 use crate::{ProgressReporter, StudyError, StudyOptions, pool};
-use fairlab_machine::description::{FactKey, MachineDescription};
+use fairlab_board::{FactKey, MachineDescription};
 use fairlab_run::facts::FactValue;
 use serde::Serialize;
 use std::f64::consts::SQRT_2;
@@ -231,7 +231,7 @@ impl SensitivityReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_machine::description::{Distance, preset};
+    use fairlab_board::{Distance, preset};
 
     const SPEED: UncertainFact = UncertainFact { key: FactKey::InstructionsPerUs, value: 2000, range: (1000, 3000) };
     const LINE: UncertainFact = UncertainFact { key: FactKey::LineNs(Distance::Cache), value: 40, range: (30, 60) };

@@ -8,6 +8,7 @@
 
 pub mod background;
 pub mod bench;
+pub mod files;
 pub mod load;
 pub mod message;
 mod object_names;

@@ -31,12 +31,13 @@ pub(super) struct Definers<'a> {
 }
 
 impl<'a> Definers<'a> {
-    pub(super) fn of(sources: &'a [Source]) -> Self {
+    pub(super) fn of(sources: &'a [Source], foreign_methods: &'a BTreeSet<String>) -> Self {
         let traits: BTreeSet<&str> = sources.iter().flat_map(|source| &source.traits).map(String::as_str).collect();
         let types = sources.iter().flat_map(|source| &source.types).map(String::as_str);
         let types = types.chain(traits.iter().copied()).collect();
         let (methods, free, owned) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let mut definers = Self { methods, free, owned, types, foreign: COMMON.split(' ').collect() };
+        let foreign = COMMON.split(' ').chain(foreign_methods.iter().map(String::as_str)).collect();
+        let mut definers = Self { methods, free, owned, types, foreign };
         for (file, source) in sources.iter().enumerate() {
             for function in &source.functions {
                 definers.add(file, function, &traits);

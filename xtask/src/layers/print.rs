@@ -12,7 +12,7 @@ pub(super) fn text(graph: &ModuleGraph, with_edges: bool) -> String {
         calls.iter().map(|call| (call.caller, call.definer)).filter(|(caller, definer)| caller != definer).collect();
     let pairs: BTreeSet<(usize, usize)> = between.iter().copied().collect();
     let references = graph.references();
-    let definers = Definers::of(&graph.sources);
+    let definers = Definers::of(&graph.sources, &graph.foreign_methods);
     let all_calls = graph.sources.iter().flat_map(|source| &source.calls);
     let nr_left_alone = all_calls.filter(|call| definers.is_ambiguous(call)).count();
     let mut lines = vec![

@@ -9,7 +9,7 @@ use crate::execution::{explain, recording};
 use crate::output::progress::Progress;
 use crate::output::{Output, wrap};
 use crate::values::error::CliError;
-use fairlab_machine::description::Hz;
+use fairlab_board::Hz;
 use fairlab_observe::explain::Question;
 use fairlab_observe::findings::{self, Finding, Limits, Severity};
 use fairlab_run::drive::find;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Numbers for people: times with three digits, percentages, bars, sizes, lists of CPUs.
 
-pub(crate) use fairlab_machine::description::format_cpu_list;
+pub(crate) use fairlab_board::format_cpu_list;
 
 /// Formats CPU numbers with a noun: `CPU 7`, `CPUs 0-3`.
 pub(crate) fn cpus_named(cpus: &[u32]) -> String {

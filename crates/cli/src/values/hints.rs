@@ -8,7 +8,7 @@
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Command};
-use fairlab_machine::description::preset_names;
+use fairlab_board::preset_names;
 use fairlab_observe::export::FORMATS;
 use fairlab_run::kernels;
 use fairlab_run::settings::Setting;

@@ -5,7 +5,7 @@
 //! `FAIRLAB_BLESS=1 cargo test -p fairlab --test it digests` records the new ones; the change belongs into the changelog.
 
 use crate::common::{files, json_of, root, stdout_of};
-use fairlab_machine::description::preset;
+use fairlab_board::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Cost model: the time that kernel code takes on a machine.
 
-use crate::description::{
+use fairlab_board::{
     ByDistance, CallCost, CallCosts, ChannelCosts, MachineDescription, OPERATIONS, Processor, TcpCosts,
 };
 use fairlab_sched::work::{KernelOp, NR_OPS, OpCounts};

@@ -4,9 +4,9 @@
 pub mod costs;
 pub mod vary;
 
-use crate::description::{self, Distance, MachineDescription, Processor, Smt, Turbo};
-pub use crate::description::{IdleGovernorKind, Preemption};
 use costs::CostModel;
+use fairlab_board::{Distance, MachineDescription, Processor, Smt, Turbo};
+pub use fairlab_board::{IdleGovernorKind, Preemption};
 use fairlab_sched::ids::CpuId;
 pub use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use fairlab_sched::state::uclamp::DefaultClamps;
@@ -187,7 +187,7 @@ impl Hardware {
     pub fn from_topology(name: &str, topology: MachineTopology) -> Self {
         Self {
             name: name.to_owned(),
-            tick: description::Hz::DEFAULT.tick(),
+            tick: fairlab_board::Hz::DEFAULT.tick(),
             tick_skew: Nanos::ZERO,
             timer_resolution: Nanos(1),
             ipi_latency: Nanos::ZERO,
@@ -257,10 +257,10 @@ impl Hardware {
     pub fn from_description(machine: &MachineDescription) -> Self {
         let domains = machine.frequency_domains().iter().map(|domain| {
             let governor = match domain.governor() {
-                description::FrequencyGovernor::Performance => Governor::Fixed { khz: domain.max_khz() },
-                description::FrequencyGovernor::Powersave => Governor::Fixed { khz: domain.khz()[0] },
-                description::FrequencyGovernor::Fixed { khz } => Governor::Fixed { khz },
-                description::FrequencyGovernor::Schedutil => Governor::Schedutil(SchedutilConfig {
+                fairlab_board::FrequencyGovernor::Performance => Governor::Fixed { khz: domain.max_khz() },
+                fairlab_board::FrequencyGovernor::Powersave => Governor::Fixed { khz: domain.khz()[0] },
+                fairlab_board::FrequencyGovernor::Fixed { khz } => Governor::Fixed { khz },
+                fairlab_board::FrequencyGovernor::Schedutil => Governor::Schedutil(SchedutilConfig {
                     rate_limit: Nanos::from_micros(domain.rate_limit_us()),
                     holds_when_busy: true,
                 }),

@@ -19,8 +19,8 @@
 //! accesses of a phase are spread evenly over its other work. The model is off on a machine whose transfers
 //! have no cost.
 
-use crate::description::{ByDistance, Distance};
 use crate::hardware::Hardware;
+use fairlab_board::{ByDistance, Distance};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::CpuPlace;
 use fairlab_sched::work::{Access, SharedData, Touch};

@@ -6,8 +6,8 @@
 //! the average frequency since the last tick at each tick: `scale_freq_tick()` (6.1).
 
 use crate::base::clock::START;
-use crate::description::Turbo;
 use crate::hardware::Hardware;
+use fairlab_board::Turbo;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::CpuPlace;
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE, SCHED_CAPACITY_SHIFT};
@@ -272,7 +272,7 @@ fn freq_scale(clock: CpuClock, turbo: &Turbo) -> Option<Capacity> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::description::parse;
+    use fairlab_board::parse;
 
     fn turbo(rest: &str) -> Turbo {
         let text = format!(

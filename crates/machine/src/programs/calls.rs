@@ -4,11 +4,11 @@
 //! Only machines whose costs follow from a count sheet charge them. Mutexes, conditions, semaphores and barriers
 //! enter the kernel if they wait, or wake a task, as in the C library.
 
-use crate::description::{CallCost, Preemption};
 use crate::engine::Engine;
 use crate::parts::sync::ResumeAction;
 use crate::parts::units::{FULL_SPEED, work_in};
 use crate::state::Machine;
+use fairlab_board::{CallCost, Preemption};
 use fairlab_sched::ids::CpuId;
 use fairlab_workload::step::{ObjectId, Step};
 

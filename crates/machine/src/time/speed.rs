@@ -4,12 +4,12 @@
 //! A CPU rests from its entry into an idle state until its exit. A polling CPU rests too, because a loop of
 //! PAUSE instructions takes hardly any resources from other threads.
 
-use crate::description::Turbo;
 use crate::engine::Engine;
 use crate::event::EventKind;
 use crate::observer::{MachineEvent, Observer};
 use crate::parts::speed::{CpuFrequency, CpuRate, turbo_freq};
 use crate::state::Machine;
+use fairlab_board::Turbo;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 

@@ -2,7 +2,7 @@
 //! Tests of system calls with costs from a count sheet: what they cost, preemption, and timer slack.
 
 use crate::common::task_of_steps;
-use fairlab_machine::description::parse;
+use fairlab_board::parse;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};

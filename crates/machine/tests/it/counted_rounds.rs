@@ -3,7 +3,7 @@
 //!
 //! The table is part of the book. `FAIRLAB_BLESS=1 cargo test -p fairlab-machine --test it counted_rounds` writes it.
 
-use fairlab_machine::description::parse;
+use fairlab_board::parse;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};

@@ -3,7 +3,7 @@
 //!
 //! The table is part of the book. `FAIRLAB_BLESS=1 cargo test -p fairlab-machine --test it distances` writes it.
 
-use fairlab_machine::description::{Distance, parse};
+use fairlab_board::{Distance, parse};
 use fairlab_machine::hardware::Hardware;
 
 use fairlab_machine::observer::Observer;

@@ -2,7 +2,7 @@
 //! Tasks that call exec, and the CPUs on which they continue.
 
 use crate::common::TestRun;
-use fairlab_machine::description::preset;
+use fairlab_board::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, Setup};

@@ -2,8 +2,8 @@
 //! Steps of benchmark programs: futexes, waiter lists, per-CPU locks, spinning, and waiters of a mutex.
 
 use crate::common::task_of_steps as task;
+use fairlab_board::preset;
 use fairlab_machine::costs::CostModel;
-use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};

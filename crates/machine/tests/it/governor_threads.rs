@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Transition latencies of frequency drivers, and schedutil's threads for drivers that may sleep.
 
-use fairlab_machine::description::parse;
+use fairlab_board::parse;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, START, Setup};

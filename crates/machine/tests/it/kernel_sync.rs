@@ -2,8 +2,8 @@
 //! No wake-up is lost while blocking and waking take time: programs that can only end if each waiter is woken
 //! do end, with any cost model, and with all invariants checked after every event.
 
+use fairlab_board::preset;
 use fairlab_machine::costs::CostModel;
-use fairlab_machine::description::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};

@@ -3,7 +3,6 @@
 //! hand.
 
 use crate::common::{run, run_series};
-use fairlab_machine::description;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
@@ -83,7 +82,7 @@ fn a_machine_file_says_the_same() {
                 [[frequency_domain]]\ncpus = \"1\"\nkhz = [500_000, 1_000_000]\ngovernor = \"performance\"\n\
                 [[frequency_limit]]\nat_ns = 20_000_000\ncpus = \"1\"\nreason = \"thermal\"\npart = 600\n\
                 [[frequency_limit]]\nat_ns = 40_000_000\nreason = \"user\"\npart = 1\n";
-    let description = description::parse("warm.toml", file).unwrap_or_else(|error| panic!("{error}"));
+    let description = fairlab_board::parse("warm.toml", file).unwrap_or_else(|error| panic!("{error}"));
     let scenario =
         fairlab_workload::scenario::parse("hogs.scn", "cpus 2\nend 100ms\ntask hog n=2 run 1s").expect("tasks");
     let setup = Setup { hardware: Hardware::from_description(&description), ..Setup::from_scenario(scenario) };

@@ -10,8 +10,6 @@ mod counted_rounds;
 mod cpusets;
 mod deadline_servers;
 mod delayed_wakeups;
-mod description;
-mod description_errors;
 mod distances;
 mod exec;
 mod futexes;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Shared cores of SMT threads, and turbo frequencies with few busy cores.
 
-use fairlab_machine::description;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
@@ -14,7 +13,7 @@ const SMT: &str = "[smt]\nthroughput_percent = [100, 125]\nsource = \"made up\"\
 /// Runs tasks on eight CPUs in four cores of a package, with `more` in the machine file.
 fn run(more: &str, tasks: &str, ms: u64) -> Machine {
     let text = format!("name = \"t\"\n[cpus]\ncount = 8\nthreads_per_core = 2\n{more}");
-    let hardware = Hardware::from_description(&description::parse("t.toml", &text).expect("well-formed"));
+    let hardware = Hardware::from_description(&fairlab_board::parse("t.toml", &text).expect("well-formed"));
     let text = format!("cpus 8\nend {ms}ms\n{tasks}");
     let scenario = fairlab_workload::scenario::parse("test.scn", &text).expect("well-formed");
     let mut machine = Machine::new(Setup::with_hardware(hardware, scenario)).expect("a possible machine");
@@ -91,7 +90,7 @@ fn what_a_cpu_has_done_at_which_frequency_is_counted() {
 fn a_wrong_table_is_refused_with_the_way_out() {
     let wrong = |more: &str| {
         let text = format!("name = \"t\"\n[cpus]\ncount = 8\nthreads_per_core = 2\n{more}");
-        description::parse("t.toml", &text).expect_err("it is wrong").to_string()
+        fairlab_board::parse("t.toml", &text).expect_err("it is wrong").to_string()
     };
     let few = wrong("[smt]\nthroughput_percent = [100]\nsource = \"\"\n");
     assert!(few.contains("1 number for cores of up to 2 threads"), "{few}");
@@ -108,6 +107,6 @@ fn a_wrong_table_is_refused_with_the_way_out() {
 #[test]
 fn the_tables_are_written_as_they_were_read() {
     let text = format!("name = \"t\"\n[cpus]\ncount = 8\nthreads_per_core = 2\n{SMT}{TURBO}");
-    let machine = description::parse("t.toml", &text).expect("well-formed");
-    assert_eq!(description::parse("t.toml", &machine.to_toml()).expect("well-formed"), machine);
+    let machine = fairlab_board::parse("t.toml", &text).expect("well-formed");
+    assert_eq!(fairlab_board::parse("t.toml", &machine.to_toml()).expect("well-formed"), machine);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of costs that follow from facts of a processor and from a count sheet.
 
+use fairlab_board::{ByDistance, Distance, FactKey, MachineDescription, SHEETS, counted_costs, parse};
 use fairlab_machine::costs::CostModel;
-use fairlab_machine::description::{ByDistance, Distance, FactKey, MachineDescription, SHEETS, counted_costs, parse};
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::workload::ChannelKind;

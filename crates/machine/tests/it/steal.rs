@@ -2,7 +2,6 @@
 //! Virtual CPUs with steal time, compared with numbers worked out by hand.
 
 use crate::common::run;
-use fairlab_machine::description;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
@@ -35,7 +34,7 @@ fn tasks_share_what_the_host_leaves() {
 fn a_machine_file_says_the_same() {
     let file = "name = \"guest\"\nscale_work = false\n[cpus]\ncount = 2\nlevels = [\"mc\", \"all\"]\n\
                 [[steal]]\nname = \"host\"\ncpus = \"1\"\nperiod_ns = 10_000_000\nduration_ns = 5_000_000\n";
-    let description = description::parse("guest.toml", file).unwrap_or_else(|error| panic!("{error}"));
+    let description = fairlab_board::parse("guest.toml", file).unwrap_or_else(|error| panic!("{error}"));
     let text = include_str!("../../../../scenarios/steal.scn");
     let scenario = fairlab_workload::scenario::parse("steal.scn", text).unwrap_or_else(|error| panic!("{error}"));
     let hardware = Hardware {

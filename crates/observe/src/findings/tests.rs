@@ -9,7 +9,7 @@ use super::moves::Moves;
 use super::rule::Rule;
 use super::*;
 use crate::summary_observer::SummaryObserver;
-use fairlab_machine::description::preset;
+use fairlab_board::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observers;
 use fairlab_machine::sim::{START, Setup};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Benchmark models on small machines, with results that can be calculated by hand.
 
+use fairlab_board::{ByDistance, CallCost, preset};
 use fairlab_machine::costs::CostModel;
-use fairlab_machine::description::{ByDistance, CallCost, preset};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, START, Setup};

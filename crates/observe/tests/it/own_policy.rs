@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "its main program is for people")]
 mod example;
 
-use fairlab_machine::description::preset;
+use fairlab_board::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, RunError, Setup};

@@ -2,7 +2,7 @@
 //! Latency as a program observes it: from the expiry of a timer, or the call of a waker, until the woken task
 //! continues.
 
-use fairlab_machine::description::parse;
+use fairlab_board::parse;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::families::FamilySummary;

@@ -26,7 +26,7 @@ use crate::read::error_in;
 use crate::report::ReportTable;
 use crate::{ExternalRunner, StudyError, StudyLength, StudyOptions};
 use execute::{PreparedCase, RunEnv, Variation};
-use fairlab_machine::description::MachineDescription;
+use fairlab_board::MachineDescription;
 use fairlab_machine::sim::Setup;
 use fairlab_run::prepare::DEFAULT_MACHINE;
 use fairlab_run::warmup::Warmup;

@@ -5,7 +5,7 @@
 use super::runs::{RunCase, WorkloadSource};
 use super::tasks::rtapp_of;
 use crate::read::of_run;
-use fairlab_machine::description::{self, MachineDescription};
+use fairlab_board::MachineDescription;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::Setup;
 use fairlab_observe::bench::BenchObserver;
@@ -77,7 +77,7 @@ impl InputFiles {
         }
         let beside = self.path_beside(name).filter(|path| path.exists());
         let given = beside.map_or_else(|| name.to_owned(), |path| path.display().to_string());
-        let description = description::load(&given)?;
+        let description = fairlab_board::load(&given)?;
         self.machines.insert(name.to_owned(), description);
         Ok(())
     }

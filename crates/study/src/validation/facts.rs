@@ -4,7 +4,7 @@
 //! A fact is one number for all operations: the speed of kernel code is the median over operations, not a speed of
 //! each. What a measurement cannot show is a published value with its range.
 
-use fairlab_machine::description::{Distance, counted_instructions, parse};
+use fairlab_board::{Distance, counted_instructions, parse};
 use fairlab_native::record::{Calibration, IdleWakeUp, LineLatency};
 use fairlab_workload::bench::micro::{MicroTest, Placement, Transport};
 use fairlab_workload::message::Message;

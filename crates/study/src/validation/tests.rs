@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 
 use super::*;
-use fairlab_machine::description::parse;
+use fairlab_board::parse;
 use fairlab_native::record::{IdleWakeUp, ProgramResult, TestResult};
 use fairlab_workload::message::Message;
 

@@ -4,9 +4,9 @@
 
 use super::check::FuzzCheck;
 use crate::values::error::CliError;
-use fairlab_machine::files;
 use fairlab_study::fuzz::ingredients::Ingredient;
 use fairlab_study::fuzz::{FuzzFinding, rtapp, scenario};
+use fairlab_workload::files;
 use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};

@@ -6,7 +6,7 @@ use crate::args::capture::CaptureArgs;
 use crate::output::Output;
 use crate::values::error::CliError;
 use crate::values::whole_file::AtomicFile;
-use fairlab_machine::capture;
+use fairlab_board::capture;
 use fairlab_study::validation::with_facts;
 use serde_json::json;
 

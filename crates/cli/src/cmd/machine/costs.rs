@@ -4,7 +4,7 @@
 use crate::output::Output;
 use crate::output::table::{Align, Table};
 use crate::values::error::CliError;
-use fairlab_machine::description::{CountedCost, Distance, Fact, FactKey, Processor, counted_costs};
+use fairlab_board::{CountedCost, Distance, Fact, FactKey, Processor, counted_costs};
 use fairlab_run::input::InputFile;
 use fairlab_workload::message::Message;
 use serde::Serialize;

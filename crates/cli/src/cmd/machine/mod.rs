@@ -11,7 +11,7 @@ use crate::args::{MachineArgs, MachineCommand};
 use crate::output::Output;
 use crate::output::table::{Align, Table};
 use crate::values::error::CliError;
-use fairlab_machine::description::{MachineDescription, describe, presets};
+use fairlab_board::{MachineDescription, describe, presets};
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_observe::domains::{self, DomainInfo};

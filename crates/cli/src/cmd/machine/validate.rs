@@ -11,8 +11,7 @@ use crate::output::{Output, wrap};
 use crate::values::error::CliError;
 use crate::values::interrupt;
 use crate::values::whole_file::AtomicFile;
-use fairlab_machine::capture;
-use fairlab_machine::files;
+use fairlab_board::capture;
 use fairlab_native::record::{Calibration, SCHEMA};
 use fairlab_native::spread::Spread;
 use fairlab_run::input::InputFile;
@@ -26,6 +25,7 @@ use fairlab_study::validation::{self, MIN_QUANTITIES, Model, Validation, error_t
 use fairlab_workload::bench::Benchmark;
 use fairlab_workload::bench::micro::{Micro, MicroTest};
 use fairlab_workload::bench::schbench::Schbench;
+use fairlab_workload::files;
 use fairlab_workload::message::Message;
 use std::path::Path;
 

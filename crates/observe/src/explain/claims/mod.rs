@@ -28,7 +28,7 @@ pub use task::{
     ThrottlingClaim, UnplacedClaim, VruntimeGap, WaitClaim, WaitStart,
 };
 
-use fairlab_machine::description::format_cpu_list as cpu_list;
+use fairlab_board::format_cpu_list as cpu_list;
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 use std::fmt;

@@ -7,7 +7,7 @@ mod readers;
 mod texts;
 mod texts_6_12;
 
-use fairlab_machine::description::preset;
+use fairlab_board::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};

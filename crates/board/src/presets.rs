@@ -3,7 +3,7 @@
 
 use super::machine::MachineDescription;
 use super::{base, read, suggest};
-use crate::files;
+use fairlab_workload::files;
 use fairlab_workload::message::Message;
 use std::io;
 use std::path::Path;
@@ -15,7 +15,7 @@ macro_rules! presets {
     ($($name:literal),* $(,)?) => {
         /// Name and text of each preset, in display order.
         const PRESETS: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../../../machines/", $name, ".toml")))),*];
+            &[$(($name, include_str!(concat!("../../../machines/", $name, ".toml")))),*];
     };
 }
 

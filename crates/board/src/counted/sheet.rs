@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 /// Text of a table of a sheet.
 macro_rules! table {
     ($sheet:literal) => {
-        include_str!(concat!("../../../../../sheets/", $sheet, "/parts.tsv"))
+        include_str!(concat!("../../../../sheets/", $sheet, "/parts.tsv"))
     };
 }
 

@@ -2,7 +2,7 @@
 //! Writer of a captured machine as the text of a machine file.
 
 use super::{CapturedCpu, CapturedFrequencyDomain, CapturedIdleState, CapturedMachine};
-use crate::description::{DEFAULT_KERNEL_PROFILE, KERNEL_PROFILES, format_cpu_list};
+use crate::{DEFAULT_KERNEL_PROFILE, KERNEL_PROFILES, format_cpu_list};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

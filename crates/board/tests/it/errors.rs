@@ -2,7 +2,7 @@
 //! Malformed machine files: the head of each file in `tests/data/bad-machines` names the expected place and
 //! message.
 
-use fairlab_machine::description::{load, parse};
+use fairlab_board::{load, parse};
 use fairlab_workload::message::Message;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 use super::*;
-use crate::description::parse;
+use crate::parse;
 use fairlab_sched::ids::CpuId;
 use fairlab_workload::message::Message;
 use std::io::Write;

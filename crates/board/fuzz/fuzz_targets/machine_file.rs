@@ -2,7 +2,7 @@
 //! Any text gives a machine, or an error with a line. A written machine reads back as the same machine.
 #![no_main]
 
-use fairlab_machine::description::{describe, parse};
+use fairlab_board::{describe, parse};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

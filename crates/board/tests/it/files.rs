@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of machine files: their content, the presets, and writing.
 
-use fairlab_machine::description::{
+use fairlab_board::{
     FrequencyGovernor, Hz, KERNEL_PROFILES, MachineDescription, OPERATIONS, SHEETS, describe, load, parse, preset,
     preset_text, presets,
 };

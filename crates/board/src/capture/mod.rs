@@ -15,8 +15,8 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use crate::description;
-use crate::files;
+use crate as description;
+use fairlab_workload::files;
 use fairlab_workload::message::Message;
 use std::collections::BTreeMap;
 use std::fmt;
