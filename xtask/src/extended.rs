@@ -31,7 +31,7 @@ const STEPS: &[CheckStep] = &[
     CheckStep {
         name: "traces as Parquet",
         program: "cargo",
-        arguments: "test -p fairlab-observe --release --quiet --features parquet",
+        arguments: "test -p fairlab-traces --release --quiet --features parquet",
     },
     CheckStep {
         name: "two thousand random machines, every invariant after every event",

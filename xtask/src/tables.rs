@@ -2,8 +2,8 @@
 //! The book's tables of the statements and keys of scenarios, rt-app files and machine files.
 
 use fairlab_board::{KeyInfo, plain_keys};
-use fairlab_observe::catalogue::{self, METRICS, MetricDirection, NAMED, NO_METRICS, NamedMetric, Scope};
-use fairlab_observe::findings::{RULES, RuleInfo};
+use fairlab_findings::{Finding, RULES, RuleInfo};
+use fairlab_measure::catalogue::{self, METRICS, MetricDirection, NAMED, NO_METRICS, NamedMetric, Scope};
 use fairlab_run::settings::{SETTINGS, Setting, commands};
 use fairlab_workload::rtapp::EVENTS;
 use fairlab_workload::scenario::{STATEMENTS, Statement, StatementTopic};
@@ -92,6 +92,7 @@ fn commands_of(bits: u16) -> String {
 pub(crate) fn metrics() -> String {
     let meanings: BTreeMap<String, String> = catalogue::results()
         .iter()
+        .chain([&Finding::schema()])
         .flat_map(|(prefix, schema)| {
             catalogue::numbers_of(schema).into_iter().map(move |(path, meaning)| (format!("{prefix}{path}"), meaning))
         })

@@ -12,19 +12,29 @@ const HEAD: &str = "SPDX-License-Identifier: GPL-2.0-or-later";
 /// Largest number of lines of a file; a longer one contains two ideas.
 const MAX_LINES: usize = 800;
 /// Crates of the project on which each crate may depend.
-const CRATE_DEPENDENCIES: [(&str, &[&str]); 11] = [
+const CRATE_DEPENDENCIES: [(&str, &[&str]); 15] = [
     ("sched", &[]),
     ("workload", &["sched"]),
     ("board", &["sched", "workload"]),
     ("machine", &["sched", "workload", "board"]),
-    ("observe", &["sched", "workload", "board", "machine"]),
-    ("run", &["sched", "workload", "board", "machine", "observe"]),
+    ("measure", &["sched", "workload", "board", "machine"]),
+    ("traces", &["sched", "workload", "board", "machine", "measure"]),
+    ("explain", &["sched", "workload", "board", "machine", "measure"]),
+    ("findings", &["sched", "workload", "board", "machine", "measure", "traces", "explain"]),
+    ("report", &["sched", "workload", "machine", "measure", "traces", "explain", "findings"]),
+    ("run", &["sched", "workload", "board", "machine", "measure", "traces", "findings"]),
     ("native", &["sched", "workload"]),
-    ("study", &["sched", "workload", "board", "machine", "observe", "run", "native"]),
+    ("study", &["sched", "workload", "board", "machine", "measure", "traces", "explain", "findings", "run", "native"]),
     ("kernel", &["sched", "workload", "machine"]),
-    ("cli", &["sched", "workload", "board", "machine", "observe", "run", "native", "study", "kernel"]),
+    (
+        "cli",
+        &[
+            "sched", "workload", "board", "machine", "measure", "traces", "explain", "findings", "report", "run",
+            "native", "study", "kernel",
+        ],
+    ),
     // It also depends on the command's crate, `fairlab`, whose name has no prefix.
-    ("python", &["sched", "observe", "study"]),
+    ("python", &["sched", "measure", "traces", "study"]),
 ];
 
 /// Checks all rules. `commands` are the commands of `cargo xtask`.

@@ -14,7 +14,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, Field, Schema};
 use fairlab_cli::embed::{CallError, Message};
-use fairlab_observe::export::columns::{CollectedTable, ColumnValues, TableColumn};
+use fairlab_traces::export::columns::{CollectedTable, ColumnValues, TableColumn};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};

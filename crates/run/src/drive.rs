@@ -6,15 +6,15 @@
 use crate::observers::RunObservers;
 use crate::prepare::ReadyRun;
 use crate::warmup::WarmupPlan;
+use fairlab_findings::{Finding, Findings, Limits};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, RunError, START};
-use fairlab_observe::findings::{Finding, Findings, Limits};
-use fairlab_observe::import::fidelity::ReplayMeter;
-use fairlab_observe::import::measure::{LatencyBasis, TraceMeasurement};
-use fairlab_observe::summary::RunSummary;
+use fairlab_measure::summary::RunSummary;
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
+use fairlab_traces::import::fidelity::ReplayMeter;
+use fairlab_traces::import::measure::{LatencyBasis, TraceMeasurement};
 
 /// Simulated time between two steps of a benchmark's run.
 const BENCH_STEP: Nanos = Nanos::from_millis(5);

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Observers of a run, as one closed structure: what was not asked for is not computed.
 
+use fairlab_findings::Findings;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::event_log::EventLog;
 use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, Observer};
 use fairlab_machine::sim::Machine;
-use fairlab_observe::bench::BenchObserver;
-use fairlab_observe::bench::elapsed::LastExit;
-use fairlab_observe::export::Exporter;
-use fairlab_observe::findings::Findings;
-use fairlab_observe::summary::Settling;
-use fairlab_observe::summary_observer::SummaryObserver;
-use fairlab_observe::trace_jsonl::TraceJsonl;
-use fairlab_observe::work_jsonl::WorkJsonl;
+use fairlab_measure::bench::BenchObserver;
+use fairlab_measure::bench::elapsed::LastExit;
+use fairlab_measure::summary::Settling;
+use fairlab_measure::summary_observer::SummaryObserver;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::OpCounts;
+use fairlab_traces::export::Exporter;
+use fairlab_traces::trace_jsonl::TraceJsonl;
+use fairlab_traces::work_jsonl::WorkJsonl;
 use std::collections::BTreeMap;
 use std::io::Write;
 

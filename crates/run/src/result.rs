@@ -4,11 +4,11 @@
 use crate::manifest::ManifestEngine;
 use crate::observers::RunObservers;
 use crate::prepare::RunAbout;
+use fairlab_findings::Finding;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
-use fairlab_observe::bench::{BenchResult, RunProgress};
-use fairlab_observe::findings::Finding;
-use fairlab_observe::summary::{RunSummary, Settling};
+use fairlab_measure::bench::{BenchResult, RunProgress};
+use fairlab_measure::summary::{RunSummary, Settling};
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

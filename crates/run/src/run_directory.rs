@@ -8,8 +8,8 @@
 
 use crate::input::InputCopy;
 use crate::manifest::{MANIFEST, SUMMARY};
-use fairlab_observe::sha256;
 use fairlab_workload::message::Message;
+use fairlab_workload::sha256;
 use serde::Serialize;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};

@@ -13,7 +13,7 @@
 use crate::values::time_text;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
-use fairlab_observe::summary::Settling;
+use fairlab_measure::summary::Settling;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::message::Message;
 use fairlab_workload::time::parse_time;

@@ -17,6 +17,7 @@ pub mod recorded;
 pub mod rtapp;
 pub mod scenario;
 pub mod serde_time;
+pub mod sha256;
 pub mod source_text;
 pub mod step;
 pub mod suggest;

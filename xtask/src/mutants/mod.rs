@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Mutation tests of the code that reports numbers: `observe`, the command line's output, and comparisons.
+//! Mutation tests of the code that reports numbers: measurement, findings, explanations, traces, the command line's output, and comparisons.
 //!
 //! `cargo mutants` lists the mutants, and a seed draws some of them. A build of each one would take hours, so a
 //! copy of the workspace contains all drawn mutants, each behind a switch: one build, then one run of the tests
@@ -59,7 +59,14 @@ pub(crate) struct MutantsArgs {
 }
 
 /// Files whose mutants are drawn.
-const FILES: [&str; 3] = ["crates/observe/src/**", "crates/cli/src/output/**", "crates/study/src/experiment/**"];
+const FILES: [&str; 6] = [
+    "crates/measure/src/**",
+    "crates/traces/src/**",
+    "crates/explain/src/**",
+    "crates/findings/src/**",
+    "crates/cli/src/output/**",
+    "crates/study/src/experiment/**",
+];
 const UNVIABLE: &str = "does not compile";
 const SURVIVED: &str = "survived";
 

@@ -11,8 +11,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Packages with mutants: their names, and the directories of their sources.
-pub(super) const PACKAGES: [(&str, &str); 3] =
-    [("fairlab-observe", "crates/observe"), ("fairlab", "crates/cli"), ("fairlab-study", "crates/study")];
+pub(super) const PACKAGES: [(&str, &str); 6] = [
+    ("fairlab-measure", "crates/measure"),
+    ("fairlab-traces", "crates/traces"),
+    ("fairlab-explain", "crates/explain"),
+    ("fairlab-findings", "crates/findings"),
+    ("fairlab", "crates/cli"),
+    ("fairlab-study", "crates/study"),
+];
 
 /// Copy of the workspace in a directory of its own, with its own build directory.
 pub(super) struct MutantTree {

@@ -11,7 +11,7 @@ mod training;
 use crate::programs::{self, RunInput, SummaryJson};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
-use fairlab_observe::sha256;
+use fairlab_workload::sha256;
 use profdata::CompilerInfo;
 use std::fs;
 use std::path::{Path, PathBuf};

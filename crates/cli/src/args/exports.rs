@@ -4,9 +4,9 @@
 use crate::values::error::CliError;
 use crate::values::hints::{self, with_hints};
 use clap::{Args as ClapArgs, ValueHint};
-use fairlab_observe::export::record::{EventGroups, Group};
-use fairlab_observe::export::{ExportFormat, FORMATS};
 use fairlab_run::job::{ExportOutput, RunOutputs};
+use fairlab_traces::export::record::{EventGroups, Group};
+use fairlab_traces::export::{ExportFormat, FORMATS};
 use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 use std::path::Path;

@@ -3,7 +3,7 @@
 
 use crate::values::hints;
 use clap::{Args as ClapArgs, ValueEnum, ValueHint};
-use fairlab_observe::import::LeapHandling;
+use fairlab_traces::import::LeapHandling;
 
 const EXAMPLES: &str = "\
 TRACE is a trace.dat of trace-cmd, a perf.data, ftrace text (the kernel's trace file, trace-cmd report, perf script, \

@@ -10,8 +10,8 @@ use crate::output::progress::Progress;
 use crate::output::{Output, wrap};
 use crate::values::error::CliError;
 use fairlab_board::Hz;
-use fairlab_observe::explain::Question;
-use fairlab_observe::findings::{self, Finding, Limits, Severity};
+use fairlab_explain::Question;
+use fairlab_findings::{Finding, Limits, Severity};
 use fairlab_run::drive::find;
 use fairlab_run::manifest::{MANIFEST, Manifest};
 use fairlab_sched::units::Nanos;
@@ -71,7 +71,7 @@ fn trace_findings(output: &mut Output, args: &FindingsArgs) -> Result<(), CliErr
     let recording = recording::read(&args.dir.display().to_string(), args.leaps)?;
     let mut limits = Limits::of_tick(Hz::DEFAULT.tick());
     apply_limits(&mut limits, args);
-    let found = findings::find_in_trace(&recording, limits).into_iter();
+    let found = fairlab_findings::find_in_trace(&recording, limits).into_iter();
     let answers = found.map(|finding| FindingOutput { finding, explain: None, because: Vec::new() });
     let answers: Vec<FindingOutput> = answers.collect();
     print_findings(output, &answers)

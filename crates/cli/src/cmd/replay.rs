@@ -10,14 +10,14 @@ use crate::output::progress::Progress;
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Output, Styles, wrap};
 use crate::values::error::CliError;
-use fairlab_observe::import::fidelity::{self, RecordedSimulated, ReplayFidelity, TaskFidelity};
-use fairlab_observe::import::measure::LatencyBasis;
-use fairlab_observe::latency::LatencySummary;
+use fairlab_measure::latency::LatencySummary;
 use fairlab_run::drive::replay as replay_run;
 use fairlab_run::input::InputFile;
 use fairlab_run::prepare::prepare;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::CostSource;
+use fairlab_traces::import::fidelity::{self, RecordedSimulated, ReplayFidelity, TaskFidelity};
+use fairlab_traces::import::measure::LatencyBasis;
 use fairlab_workload::message::Message;
 use serde::Serialize;
 

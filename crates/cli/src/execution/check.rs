@@ -4,9 +4,9 @@
 use super::execute::{drive_shown, failed};
 use crate::values::error::{CliError, command_line, quote_for_shell};
 use fairlab_machine::engine::Engine;
-use fairlab_observe::cpus::SoftirqCounts;
-use fairlab_observe::stall::Stall;
-use fairlab_observe::summary::RunSummary;
+use fairlab_measure::cpus::SoftirqCounts;
+use fairlab_measure::stall::Stall;
+use fairlab_measure::summary::RunSummary;
 use fairlab_run::error::RequestError;
 use fairlab_run::observers::RunObservers;
 use fairlab_run::prepare::{PreparedRun, ReadyRun, prepare};

@@ -2,8 +2,8 @@
 //! Explanation of the state of a run at a given time.
 
 use crate::values::error::CliError;
+use fairlab_explain::{Explanation, History, Question, explain as answer};
 use fairlab_machine::sim::{Machine, START};
-use fairlab_observe::explain::{Explanation, History, Question, explain as answer};
 use fairlab_run::drive::drive_to;
 use fairlab_sched::units::Nanos;
 

@@ -4,11 +4,11 @@
 use super::execute::drive_shown;
 use crate::values::error::CliError;
 use fairlab_machine::engine::Engine;
-use fairlab_observe::export::Exporter;
-use fairlab_observe::page::{PageCollector, PageRun};
-use fairlab_observe::summary::{EngineSummary, RunSummary};
+use fairlab_measure::summary::{EngineSummary, RunSummary};
+use fairlab_report::{PageCollector, PageRun};
 use fairlab_run::observers::RunObservers;
 use fairlab_run::prepare::ReadyRun;
+use fairlab_traces::export::Exporter;
 
 /// Runs a machine and returns the data of its page, and its digest. `engine` returns the record of a
 /// compiled-kernel engine, once the run is over.

@@ -4,11 +4,11 @@
 use crate::args::import::LeapArgs;
 use crate::values::error::CliError;
 use fairlab_machine::hardware::Hardware;
-use fairlab_observe::import;
-use fairlab_observe::import::behaviour::{self, ImportedWorkload};
-use fairlab_observe::import::event::Recording;
 use fairlab_run::input::InputFile;
 use fairlab_run::manifest::MANIFEST;
+use fairlab_traces::import;
+use fairlab_traces::import::behaviour::{self, ImportedWorkload};
+use fairlab_traces::import::event::Recording;
 use fairlab_workload::files;
 use fairlab_workload::message::Message;
 use std::path::Path;

@@ -7,7 +7,7 @@ use crate::execution::worker;
 use crate::values::arms::{Arm, ArmWork};
 use crate::values::error::CliError;
 use crate::values::interrupt;
-use fairlab_observe::summary::{RunSubject, RunSummary};
+use fairlab_measure::summary::{RunSubject, RunSummary};
 use fairlab_run::bench::{self, LineOf};
 use fairlab_run::input::InputFile;
 use fairlab_run::job::{Job, RunOutputs, SwitchStates};

@@ -6,7 +6,7 @@ use crate::output::experiment::notes::Note;
 use crate::output::progress::{Progress, RunsProgress};
 use crate::values::arms::Arm;
 use crate::values::error::CliError;
-use fairlab_observe::summary::RunSummary;
+use fairlab_measure::summary::RunSummary;
 use fairlab_run::job::RunOutputs;
 use fairlab_run::values::Starts;
 use fairlab_sched::units::Nanos;

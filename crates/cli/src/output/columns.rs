@@ -5,12 +5,12 @@
 
 use super::figures::{bar, format_cpu_list, percent, time, whole_percent};
 use super::table::{Align, Cell, Table};
-use fairlab_observe::cgroups::{CgroupBandwidth, CgroupSummary};
-use fairlab_observe::cpus::CpuSummary;
-use fairlab_observe::families::{FamilySummary, LongestWait, TimerSummary};
-use fairlab_observe::latency::LatencySummary;
-use fairlab_observe::slack::SlackSummary;
-use fairlab_observe::summary::RunSummary;
+use fairlab_measure::cgroups::{CgroupBandwidth, CgroupSummary};
+use fairlab_measure::cpus::CpuSummary;
+use fairlab_measure::families::{FamilySummary, LongestWait, TimerSummary};
+use fairlab_measure::latency::LatencySummary;
+use fairlab_measure::slack::SlackSummary;
+use fairlab_measure::summary::RunSummary;
 
 const BAR: usize = 10;
 /// Wake-up latency that is highlighted, in nanoseconds: one tick at 250 Hz.

@@ -11,7 +11,7 @@ pub(crate) fn cpus_named(cpus: &[u32]) -> String {
 /// Formats a number with its noun, in the plural unless the number is 1: `1 run`, `2 runs`, `2 passes`.
 pub(crate) fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
     let ending = if noun.ends_with("ss") || noun.ends_with("ch") { "es" } else { "s" };
-    fairlab_observe::plural::counted(number, noun, &format!("{noun}{ending}"))
+    fairlab_measure::plural::counted(number, noun, &format!("{noun}{ending}"))
 }
 
 /// Formats a time with three digits, in the unit that suits it.

@@ -5,10 +5,10 @@
 
 use super::figures::{cpus_named, time};
 use super::{Styles, sanitize, wrap};
-use fairlab_observe::cpus::CpuSummary;
-use fairlab_observe::families::{FamilySummary, LongestWait, RuntimeWaits};
-use fairlab_observe::findings::{Finding, Severity};
-use fairlab_observe::summary::RunSummary;
+use fairlab_findings::{Finding, Severity};
+use fairlab_measure::cpus::CpuSummary;
+use fairlab_measure::families::{FamilySummary, LongestWait, RuntimeWaits};
+use fairlab_measure::summary::RunSummary;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::cmp::Reverse;
@@ -334,7 +334,7 @@ fn percent(part: u64, whole: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_observe::families::TimerSummary;
+    use fairlab_measure::families::TimerSummary;
 
     fn cpu(cpu: u32, busy_ns: u64) -> CpuSummary {
         CpuSummary { cpu, busy_ns, idle_ns: 100 - busy_ns, ..CpuSummary::default() }
@@ -416,7 +416,7 @@ mod tests {
     fn waits_for_runtime_are_named_with_their_limit() {
         let longest = LongestWait { ns: 40, is_open: false };
         let waits = RuntimeWaits {
-            limit: fairlab_observe::families::LimitKind::Quota,
+            limit: fairlab_measure::families::LimitKind::Quota,
             group: Some("g".to_owned()),
             ns: 60,
             longest,

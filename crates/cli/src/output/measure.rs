@@ -7,12 +7,12 @@ use super::residency;
 use super::table::{Align, Cell, Table};
 use super::{Styles, wrap};
 use clap::ValueEnum;
-use fairlab_observe::energy::EnergyDomain;
-use fairlab_observe::measure::kernel_time::KernelTimeRow;
-use fairlab_observe::measure::kicks::KickRow;
-use fairlab_observe::measure::search::SearchCounters;
-use fairlab_observe::measure::text::{ParsedRow, schedstat_parse};
-use fairlab_observe::summary::RunSummary;
+use fairlab_measure::energy::EnergyDomain;
+use fairlab_measure::measure::kernel_time::KernelTimeRow;
+use fairlab_measure::measure::kicks::KickRow;
+use fairlab_measure::measure::search::SearchCounters;
+use fairlab_measure::measure::text::{ParsedRow, schedstat_parse};
+use fairlab_measure::summary::RunSummary;
 use std::collections::BTreeSet;
 
 /// Measurement that `--measure` prints in detail.

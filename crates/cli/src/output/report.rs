@@ -9,12 +9,12 @@ use super::residency;
 
 use super::{Styles, wrap};
 use clap::ValueEnum;
+use fairlab_findings::Finding;
 use fairlab_machine::hardware::Hardware;
-use fairlab_observe::cgroups::CgroupSummary;
-use fairlab_observe::cpus::CpuSummary;
-use fairlab_observe::families::FamilySummary;
-use fairlab_observe::findings::Finding;
-use fairlab_observe::summary::RunSummary;
+use fairlab_measure::cgroups::CgroupSummary;
+use fairlab_measure::cpus::CpuSummary;
+use fairlab_measure::families::FamilySummary;
+use fairlab_measure::summary::RunSummary;
 use fairlab_sched::units::Nanos;
 
 /// With more CPUs than this, rows are for whole caches.

@@ -5,9 +5,9 @@ use super::figures::{cpus_named, format_cpu_list, percent};
 use super::measure::joules;
 use super::table::{Align, Cell, Table};
 use super::{Styles, wrap};
-use fairlab_observe::families::FamilySummary;
-use fairlab_observe::residency::{FamilyResidency, ResidencyPoint};
-use fairlab_observe::summary::RunSummary;
+use fairlab_measure::families::FamilySummary;
+use fairlab_measure::residency::{FamilyResidency, ResidencyPoint};
+use fairlab_measure::summary::RunSummary;
 use fairlab_sched::units::SCHED_CAPACITY_SCALE;
 
 const MAX_KINDS: usize = 4;

@@ -9,11 +9,11 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::error::Error;
 use clap::{Arg, Command};
 use fairlab_board::preset_names;
-use fairlab_observe::export::FORMATS;
 use fairlab_run::kernels;
 use fairlab_run::settings::Setting;
 use fairlab_sched::features::Feature;
 use fairlab_sched::tunables::TUNABLES;
+use fairlab_traces::export::FORMATS;
 use std::ffi::OsStr;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,7 +102,7 @@ pub(crate) fn exports() -> Vec<&'static str> {
 
 /// Returns the groups of events.
 pub(crate) fn groups() -> Vec<&'static str> {
-    use fairlab_observe::export::record::Group;
+    use fairlab_traces::export::record::Group;
     Group::ALL.iter().map(|group| group.name()).chain(["all"]).collect()
 }
 

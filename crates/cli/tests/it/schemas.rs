@@ -6,7 +6,7 @@
 //! changes its meaning, the version of the format must change too.
 
 use crate::common::{assert_valid, fairlab, files, items, json_of, name_of_form as name, root, stdout_of, validator};
-use fairlab_observe::catalogue::{is_known, numbers_of};
+use fairlab_measure::catalogue::{is_known, numbers_of};
 use serde_json::Value;
 use std::path::Path;
 

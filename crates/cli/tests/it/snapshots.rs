@@ -7,7 +7,7 @@
 //! that of an earlier build. `FAIRLAB_BLESS=1 cargo test -p fairlab --test it snapshots` records the new digests.
 
 use crate::common::{data_of, fairlab, items, json_of, number, program, root, stdout_of};
-use fairlab_observe::sha256::hex_digest;
+use fairlab_workload::sha256::hex_digest;
 use serde_json::Value;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -341,7 +341,7 @@ fn recorded_traces() {
     let place = TempDir::new().expect("there is a place for temporary files");
     let mut snapshot = Snapshot::new("recorded_traces");
     for trace in ["lisa-6cpu.txt", "android-systrace.html", "perf-pipe.data", "perf-compressed.data"] {
-        let file = format!("crates/observe/tests/data/traces/{trace}");
+        let file = format!("crates/traces/tests/data/traces/{trace}");
         for args in
             [&["import", &file][..], &["import", &file, "--json"], &["replay", &file], &["replay", &file, "--json"]]
         {

@@ -8,7 +8,7 @@ use crate::read::of_run;
 use fairlab_board::MachineDescription;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::Setup;
-use fairlab_observe::bench::BenchObserver;
+use fairlab_measure::bench::BenchObserver;
 use fairlab_run::bench::{self, LineOf};
 use fairlab_run::kernels::Kernel;
 use fairlab_run::prepare::{kernel_of, switch_names};

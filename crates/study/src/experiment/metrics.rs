@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Metrics of a run: numbers with a name, a unit and a direction, extracted from its JSON result.
 //!
-//! Name, unit and direction come from the catalogue of metrics ([`fairlab_observe::catalogue`]): by default
+//! Name, unit and direction come from the catalogue of metrics ([`fairlab_measure::catalogue`]): by default
 //! the metrics with short names, others by their paths.
 
 use super::Observation;
 use super::work::FamilyAmount;
 use crate::data::path::ResultPath;
-pub use fairlab_observe::catalogue::MetricDirection;
-use fairlab_observe::catalogue::{Combination, MetricInfo, NAMED, NamedMetric, Scope, WorkRole};
+pub use fairlab_measure::catalogue::MetricDirection;
+use fairlab_measure::catalogue::{Combination, MetricInfo, NAMED, NamedMetric, Scope, WorkRole};
 use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 use schemars::JsonSchema;

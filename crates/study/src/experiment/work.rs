@@ -15,7 +15,7 @@
 use super::Observation;
 use super::comparison::{ComparisonRules, row};
 use super::metrics::{Metric, MetricDirection};
-use fairlab_observe::catalogue::WorkRole;
+use fairlab_measure::catalogue::WorkRole;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;

@@ -21,7 +21,7 @@ mod tests;
 pub use case::FuzzCase;
 pub use search::{FuzzCounts, FuzzFinding, FuzzSearch, search};
 
-use fairlab_observe::explain::Question;
+use fairlab_explain::Question;
 
 /// Violation of a property by a case.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@
 use super::case::{NR_CPUS, SisUtilCase};
 use crate::report::MeasuredFigure;
 use crate::window::WindowCounts;
-use fairlab_observe::measure::search::SearchCounters;
+use fairlab_measure::measure::search::SearchCounters;
 
 /// Length of the published runs in seconds, to which counts are scaled.
 const PUBLISHED_S: f64 = 100.0;

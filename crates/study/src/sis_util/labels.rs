@@ -5,7 +5,7 @@
 use super::case::SisUtilBench;
 use super::{eight_cpus, figures, nr_scan, small_llc};
 use crate::table_schema::TableSchema;
-use fairlab_observe::measure::search::SearchCounters;
+use fairlab_measure::measure::search::SearchCounters;
 
 /// Examples of runs, for messages.
 const RUNS: &[&str] = &[

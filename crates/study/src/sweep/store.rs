@@ -8,8 +8,8 @@
 
 use super::PointResult;
 use super::plan::SweepPoint;
-use fairlab_observe::sha256;
 use fairlab_workload::message::Message;
+use fairlab_workload::sha256;
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 use std::collections::BTreeMap;
 use std::fmt;

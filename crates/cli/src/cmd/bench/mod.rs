@@ -6,7 +6,7 @@ use crate::execution::execute::{Executed, execute_alone};
 use crate::output::Output;
 use crate::values::error::CliError;
 use crate::values::interrupt;
-use fairlab_observe::summary::Settling;
+use fairlab_measure::summary::Settling;
 use fairlab_run::job::RunOutputs;
 use fairlab_run::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use fairlab_sched::units::Nanos;

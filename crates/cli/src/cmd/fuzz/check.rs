@@ -6,7 +6,7 @@ use crate::execution::explain;
 use crate::execution::trial::Trial;
 use crate::values::arms::{Arm, parse_arm};
 use crate::values::error::CliError;
-use fairlab_observe::findings::{Finding, Limits};
+use fairlab_findings::{Finding, Limits};
 use fairlab_run::drive::find;
 use fairlab_run::input::InputFile;
 use fairlab_run::prepare::{ReadyRun, prepare};

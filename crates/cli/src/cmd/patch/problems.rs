@@ -7,7 +7,7 @@ use crate::execution::trial_arms::DOES_NOT_END;
 use crate::output::figures::counted;
 use crate::values::error::CliError;
 use fairlab_machine::sim::START;
-use fairlab_observe::summary::{KernelLogLine, UncommonCall};
+use fairlab_measure::summary::{KernelLogLine, UncommonCall};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

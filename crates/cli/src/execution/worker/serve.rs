@@ -9,7 +9,7 @@ use fairlab_kernel::costs::CostPlan;
 use fairlab_kernel::engine::KernelEngine;
 use fairlab_kernel::worker::{self as process, LOOP_SECONDS_VAR, WorkerLogLine};
 use fairlab_machine::sim::{Machine, Setup, SetupError};
-use fairlab_observe::summary::{EngineSummary, KernelLogLine, UncommonCall};
+use fairlab_measure::summary::{EngineSummary, KernelLogLine, UncommonCall};
 use fairlab_run::error::RequestError;
 use fairlab_run::job::{Job, SwitchStates};
 use fairlab_run::manifest::ManifestEngine;

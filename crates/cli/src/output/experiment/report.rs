@@ -3,7 +3,7 @@
 
 use super::notes::{NeededRuns, Note, RepetitionsNote, Statement, TooFewNote};
 use super::verdict::ArmVerdict;
-use fairlab_observe::summary::{RunSubject, RunSummary};
+use fairlab_measure::summary::{RunSubject, RunSummary};
 use fairlab_run::kernels::additions::MissingAddition;
 use fairlab_study::experiment::comparison::{Comparison, MetricRow};
 use fairlab_study::experiment::work::is_at_equal_work;

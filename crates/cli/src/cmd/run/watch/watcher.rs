@@ -4,9 +4,9 @@
 //! It keeps the last decisions, counts, and the data for explanations ([`History`]), so its memory does not
 //! grow with the run.
 
+use fairlab_explain::{History, Question};
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::Machine;
-use fairlab_observe::explain::{History, Question};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::interface::wakeup::WakeupDecision;
 use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, SchedObserver};

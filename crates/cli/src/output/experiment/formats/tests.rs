@@ -2,7 +2,7 @@
 //! Each form shows what it is to show, of a comparison with one metric of each kind.
 
 use super::*;
-use fairlab_observe::summary::RunSubject;
+use fairlab_measure::summary::RunSubject;
 use fairlab_study::experiment::Observation;
 use fairlab_study::experiment::comparison::{ComparisonRules, compare};
 use fairlab_study::experiment::metrics::{Metric, MetricDirection};

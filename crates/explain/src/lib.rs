@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Explanations of one moment of a run: why a task is on its CPU or waited, why a CPU idles, why a
+//! load-balance pass moved tasks or did not.
+//!
+//! A [`History`] observes the run from its start to that moment; [`explain`] then reads it and the state of
+//! the machine. `explain` reports only recorded decisions, switches, wake-ups and migrations, and the
+//! runqueues after the events of that moment. It does not report unrecorded causes: the program step that
+//! woke a task, the reason why a task outside the fair class got its CPU, picks of kernels without EEVDF, the
+//! reason for a missing newly-idle pass.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests advance machines by hand"))]
+
+pub mod claims;
+mod cpu;
+mod eevdf;
+mod history;
+mod records;
+mod task;
+
+pub use history::History;
+
+use claims::Statement;
+use fairlab_machine::sim::Machine;
+use fairlab_measure::task_names::{UnknownTask, find_tasks};
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
+use serde::Serialize;
+use std::fmt;
+
+/// Subject of an explanation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Question {
+    /// A task, or a family of tasks, by name or pid: where it is and why it waited.
+    Task(String),
+    /// A CPU: why it idles, or which task it runs and why.
+    Cpu(u32),
+    /// The last load-balance passes of a CPU: why they moved tasks or did not.
+    Balance(u32),
+}
+
+/// Explanation of a moment, for readers and as data.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+pub struct Explanation {
+    /// Explained moment in ns from the start of the run.
+    pub at_ns: u64,
+    /// Claims with their sentences, the most important first.
+    pub claims: Vec<Statement>,
+}
+
+impl Explanation {
+    /// Returns the sentences of all claims.
+    pub fn sentences(&self) -> impl Iterator<Item = &str> {
+        self.claims.iter().flat_map(|statement| statement.text.iter().map(String::as_str))
+    }
+}
+
+/// Subject of an explanation that does not exist.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExplainError {
+    /// No task of the workload has the given name or pid.
+    UnknownTask(UnknownTask),
+    /// The machine has no CPU with the given number.
+    UnknownCpu { cpu: u32, nr_cpus: usize },
+}
+
+impl From<UnknownTask> for ExplainError {
+    fn from(error: UnknownTask) -> Self {
+        Self::UnknownTask(error)
+    }
+}
+
+impl From<&ExplainError> for Message {
+    fn from(error: &ExplainError) -> Self {
+        match error {
+            ExplainError::UnknownTask(unknown) => unknown.message(),
+            ExplainError::UnknownCpu { cpu, nr_cpus } => {
+                let help = format!("the machine has the CPUs 0 to {}", nr_cpus - 1);
+                Self::new(format!("there is no CPU {cpu}")).with_help(help)
+            }
+        }
+    }
+}
+
+impl From<ExplainError> for Message {
+    fn from(error: ExplainError) -> Self {
+        Self::from(&error)
+    }
+}
+
+impl fmt::Display for ExplainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Message::from(self).fmt(f)
+    }
+}
+
+impl std::error::Error for ExplainError {}
+
+/// Explains a moment. The machine must have processed all events up to `now`, on its own clock, with the
+/// history as an observer.
+///
+/// # Errors
+/// If the question names a task or CPU that does not exist.
+pub fn explain(
+    machine: &Machine,
+    history: &History,
+    question: &Question,
+    now: Nanos,
+) -> Result<Explanation, ExplainError> {
+    let view = ExplainContext { machine, history, now };
+    let claims = match question {
+        Question::Task(name) => match &find_tasks(machine, name)?[..] {
+            [only] => task::explain(view, *only),
+            family => task::explain_family(view, name, family),
+        },
+        Question::Cpu(cpu) => cpu::explain(view, known_cpu(machine, *cpu)?),
+        Question::Balance(cpu) => cpu::explain_balance(view, known_cpu(machine, *cpu)?),
+    };
+    Ok(Explanation { at_ns: records::moment(now), claims })
+}
+
+#[derive(Clone, Copy)]
+struct ExplainContext<'a> {
+    machine: &'a Machine,
+    history: &'a History,
+    /// Explained moment, on the machine's clock.
+    now: Nanos,
+}
+
+fn known_cpu(machine: &Machine, cpu: u32) -> Result<CpuId, ExplainError> {
+    let nr_cpus = machine.sched().nr_cpus();
+    if (cpu as usize) < nr_cpus { Ok(CpuId(cpu)) } else { Err(ExplainError::UnknownCpu { cpu, nr_cpus }) }
+}

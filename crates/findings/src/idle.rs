@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Rule `idle-while-waiting`: a CPU idles while a task that may use it waits, so scheduling is not
+//! work-conserving.
+//!
+//! For each long wait, the rule finds the allowed CPU with the longest idle time during the wait. That can be the CPU
+//! on which the task waits. It keeps
+//! only the current and the last idle period of a CPU, which suffices for a wait that has just ended: earlier
+//! periods were shorter than the limit or were interrupted by work.
+
+use super::rule::{FindingWait, Rule, RuleInfo, RuleSeverity};
+use super::{ByFamily, Evidence, Finding, FindingContext, FindingTasks, IdleCause, Limits, Severity, moment};
+use fairlab_explain::Question;
+use fairlab_machine::sim::{Machine, START};
+use fairlab_measure::episodes::WaitReason;
+use fairlab_measure::slot_mut;
+use fairlab_sched::cpumask::CpuMask;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::probe::BalanceDecision;
+use fairlab_sched::units::Nanos;
+use std::collections::BTreeMap;
+
+/// Worst wait of a family.
+#[derive(Clone, Debug)]
+struct WorstIdle {
+    wait: FindingWait,
+    /// Idle CPU, and the start of the time in which it idled and the task waited.
+    idle: CpuId,
+    from: Nanos,
+    /// Last pass of the idle CPU at each level during the overlap, the latest last.
+    passes: Vec<BalanceDecision>,
+    /// Level and name of the lowest domain that contained both CPUs, as of the sample after the wait: hotplug may build the
+    /// domains again before the run ends.
+    common: Option<CommonDomain>,
+}
+
+/// Level and name of a domain.
+#[derive(Clone, Debug)]
+enum CommonDomain {
+    Is(u32, String),
+    None,
+    /// A CPU has gone offline since.
+    Unknown,
+}
+
+/// Returns the lowest domain of a CPU that contains another one.
+fn common_domain(machine: &Machine, idle: CpuId, cpu: CpuId) -> CommonDomain {
+    let sched = machine.sched();
+    if !sched.is_online(idle) || !sched.is_online(cpu) {
+        return CommonDomain::Unknown;
+    }
+    let domains = sched.domains();
+    let common = domains.chain(idle).map(|sd| &domains.domains[sd]).find(|sd| sd.span.contains(cpu));
+    common.map_or(CommonDomain::None, |sd| CommonDomain::Is(sd.level, sd.name.to_string()))
+}
+
+/// Idle periods of CPUs, and the waits that overlap with them.
+#[derive(Debug)]
+pub(super) struct IdleCpus {
+    limit: Nanos,
+    /// Current or last idle period of each CPU: start, and end if it is over.
+    times: Vec<(Nanos, Option<Nanos>)>,
+    /// Last pass for each CPU at each level.
+    passes: Vec<Vec<Option<(Nanos, BalanceDecision)>>>,
+    found: ByFamily<WorstIdle>,
+    /// Number of passes of idle CPUs during such waits, by family, level and result.
+    pass_reasons: BTreeMap<usize, BTreeMap<(u32, &'static str), u64>>,
+}
+
+impl Rule for IdleCpus {
+    const INFO: RuleInfo = RuleInfo {
+        name: "idle-while-waiting",
+        condition: "a task waited, and an allowed CPU idled for two ticks, at least 4 ms, of that time (`--idle`)",
+        severity: RuleSeverity::Raised {
+            to: Severity::High,
+            above: "1 % of the run or 50 ms at a time",
+            from: Severity::Medium,
+        },
+        is_for_traces: true,
+    };
+
+    fn new(nr_cpus: usize, limits: Limits) -> Self {
+        Self {
+            limit: limits.idle,
+            times: vec![(START, None); nr_cpus],
+            passes: vec![Vec::new(); nr_cpus],
+            found: ByFamily::new(),
+            pass_reasons: BTreeMap::new(),
+        }
+    }
+
+    #[inline]
+    fn on_idle(&mut self, now: Nanos, cpu: CpuId, begins: bool) {
+        if begins {
+            self.times[cpu.index()] = (now, None);
+        } else {
+            self.times[cpu.index()].1 = Some(now);
+        }
+    }
+
+    #[inline]
+    fn on_balance(&mut self, now: Nanos, decision: &BalanceDecision) {
+        let passes = &mut self.passes[decision.dst_cpu.index()];
+        *slot_mut(passes, decision.level as usize) = Some((now, *decision));
+    }
+
+    #[inline]
+    fn on_wait(&mut self, wait: &FindingWait, allowed: Option<&CpuMask>) {
+        let is_for_cpu = matches!(wait.episode.reason, WaitReason::Cpu | WaitReason::Unknown);
+        if let Some(allowed) = allowed
+            && is_for_cpu
+            && wait.episode.length() >= self.limit
+        {
+            self.on_long_wait(wait, allowed);
+        }
+    }
+
+    fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks, _at: Nanos) {
+        self.find_common_domains(machine);
+    }
+
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+        if let Some(machine) = about.machine {
+            // Waits that ended after the last sample.
+            self.find_common_domains(machine);
+        }
+        let length_ns = about.length_ns();
+        let found = self.found.iter().filter_map(|(&family, tally)| {
+            let (time, worst) = tally.worst.as_ref()?;
+            let is_bad = tally.total.0 * 100 > length_ns || time.0 > 50_000_000;
+            let cpu = worst.wait.episode.cpu;
+            let (has_common_domain, level, name) = match &worst.common {
+                Some(CommonDomain::Is(level, name)) => (Some(true), Some(*level), Some(name.clone())),
+                Some(CommonDomain::None) => (Some(false), None, None),
+                Some(CommonDomain::Unknown) | None => (None, None, None),
+            };
+            let there = self.pass_reasons.get(&family).into_iter().flatten();
+            let there = there.filter(|((other, _), _)| Some(*other) == level);
+            let cause = match (there.max_by_key(|(_, nr)| **nr), worst.passes.last()) {
+                _ if worst.idle == cpu => IdleCause::OwnRunqueue,
+                _ if about.machine.is_none() => IdleCause::NotInTrace,
+                (Some((&(_, meaning), &nr_waits)), _) => IdleCause::Passes { nr_waits, meaning },
+                (None, Some(pass)) => IdleCause::LastPass { meaning: meaning(pass) },
+                (None, None) => IdleCause::NoPass,
+            };
+            let evidence = Evidence::IdleCpu {
+                family: about.families[family].clone(),
+                task: (about.name)(worst.wait.task),
+                cpu: cpu.0,
+                idle_cpu: worst.idle.0,
+                has_common_domain,
+                common_domain: name,
+                cause,
+            };
+            Some(Finding {
+                severity: Self::INFO.severity.of(is_bad),
+                count: tally.count,
+                total_ns: tally.total.0,
+                worst_ns: time.0,
+                at_ns: moment(worst.from) + time.0 / 2,
+                last_ns: moment(tally.last),
+                ..Self::INFO.finding(evidence, Question::Cpu(worst.idle.0))
+            })
+        });
+        found.collect()
+    }
+}
+
+impl IdleCpus {
+    /// Records the common domains of worst waits that have none yet.
+    fn find_common_domains(&mut self, machine: &Machine) {
+        for tally in self.found.values_mut() {
+            if let Some((_, worst)) = &mut tally.worst
+                && worst.common.is_none()
+            {
+                worst.common = Some(common_domain(machine, worst.idle, worst.wait.episode.cpu));
+            }
+        }
+    }
+
+    fn on_long_wait(&mut self, wait: &FindingWait, allowed: &CpuMask) {
+        let (since, until) = (wait.episode.since, wait.episode.until);
+        let overlap = |idle: CpuId| {
+            let (from, to) = self.times[idle.index()];
+            let from = from.max(since);
+            (to.unwrap_or(until).min(until).saturating_since(from), from)
+        };
+        let Some((time, from, idle)) = allowed
+            .iter()
+            .map(|cpu| {
+                let (time, from) = overlap(cpu);
+                (time, from, cpu)
+            })
+            .max_by_key(|&(time, _, cpu)| (time, std::cmp::Reverse(cpu)))
+        else {
+            return;
+        };
+        if time >= self.limit {
+            let mut passes: Vec<(Nanos, BalanceDecision)> = self.passes[idle.index()]
+                .iter()
+                .flatten()
+                .filter(|(at, _)| (from..=until).contains(at))
+                .copied()
+                .collect();
+            passes.sort_by_key(|&(at, _)| at);
+            let passes: Vec<BalanceDecision> = passes.into_iter().map(|(_, decision)| decision).collect();
+            let said = self.pass_reasons.entry(wait.family).or_default();
+            passes.iter().for_each(|pass| *said.entry((pass.level, meaning(pass))).or_default() += 1);
+            let worst = WorstIdle { wait: *wait, idle, from, passes, common: None };
+            self.found.entry(wait.family).or_default().add(until, time, worst);
+        }
+    }
+}
+
+fn meaning(pass: &BalanceDecision) -> &'static str {
+    pass.balanced.map_or_else(|| pass.verdict.meaning(), |balanced| balanced.meaning())
+}

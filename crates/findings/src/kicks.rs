@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Rule `vain-kicks`: an idle CPU is kicked to balance for the tickless CPUs, and no task moves.
+
+use super::rule::{Rule, RuleInfo, RuleSeverity};
+use super::{Evidence, Finding, FindingContext, Limits, Severity, moment};
+use fairlab_explain::Question;
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::interface::balance::NOHZ_BALANCE_KICK;
+use fairlab_sched::probe::{BalanceDecision, KickDecision};
+use fairlab_sched::units::Nanos;
+
+/// Minimum number of kicks for a finding.
+const MIN_KICKS: u64 = 100;
+/// Number of kicks of which at least one should have moved a task.
+const PER_MOVE: u64 = 50;
+
+#[derive(Debug)]
+pub(super) struct WastedKicks {
+    /// Whether each CPU was kicked and has moved no task since.
+    pending: Vec<bool>,
+    kicks: u64,
+    with_moves: u64,
+    last: Option<(Nanos, CpuId)>,
+}
+
+impl Rule for WastedKicks {
+    const INFO: RuleInfo = RuleInfo {
+        name: "vain-kicks",
+        condition: "of at least 100 kicks, fewer than one in 50 was followed by a migration",
+        severity: RuleSeverity::Fixed(Severity::Low),
+        is_for_traces: false,
+    };
+
+    fn new(nr_cpus: usize, _limits: Limits) -> Self {
+        Self { pending: vec![false; nr_cpus], kicks: 0, with_moves: 0, last: None }
+    }
+
+    #[inline]
+    fn on_kick(&mut self, now: Nanos, decision: &KickDecision) {
+        if decision.kicked
+            && decision.flags & NOHZ_BALANCE_KICK != 0
+            && let Some(target) = decision.target
+        {
+            self.kicks += 1;
+            self.pending[target.index()] = true;
+            self.last = Some((now, target));
+        }
+    }
+
+    /// Counts a pass that a kicked CPU executes, for itself or for another CPU.
+    #[inline]
+    fn on_balance(&mut self, _now: Nanos, decision: &BalanceDecision) {
+        if decision.nr_moved > 0 && std::mem::take(&mut self.pending[decision.on.index()]) {
+            self.with_moves += 1;
+        }
+    }
+
+    fn findings(&mut self, _about: &FindingContext<'_>) -> Vec<Finding> {
+        let is_vain = self.kicks >= MIN_KICKS && self.with_moves * PER_MOVE < self.kicks;
+        let found = self.last.filter(|_| is_vain).map(|(at, target)| {
+            let evidence = Evidence::WastedKicks { nr_kicks: self.kicks, nr_with_moves: self.with_moves };
+            let finding = Self::INFO.finding(evidence, Question::Balance(target.0));
+            Finding { count: self.kicks - self.with_moves, at_ns: moment(at), last_ns: moment(at), ..finding }
+        });
+        found.into_iter().collect()
+    }
+}

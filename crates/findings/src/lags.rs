@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Rule `lag-limited`: a task leaves the runqueue with its lag far beyond the limit again and again (6.12).
+//!
+//! A task keeps its lag while it sleeps or moves, up to two slices and at least a tick. The rest is forgotten: a positive
+//! lag is service that the task was due and never gets, a negative one is service that it got too much and never gives
+//! back. The excess counts in CPU time by the weight of the task.
+//!
+//! A task that sleeps often and waits for the end of others' slices collects lag up to the limit, without harm: it has
+//! no use for more. Therefore a lag counts only if the limit takes more than half of it.
+
+use super::rule::{Rule, RuleInfo, RuleSeverity};
+use super::{ByFamily, Evidence, Finding, FindingContext, Limits, Occurrences, Severity, moment};
+use fairlab_explain::Question;
+use fairlab_sched::interface::eevdf::LimitedLag;
+use fairlab_sched::units::Nanos;
+
+/// Number of departures per second above which tasks are reported.
+const PER_SECOND: u64 = 5;
+/// Minimum number of departures that is reported.
+const MIN_DEPARTURES: u64 = 20;
+/// Weight of a task with nice value 0, in whose time lags count.
+const NICE_0_WEIGHT: u64 = 1024;
+
+/// Departures with a lag of more than twice the limit, by family: tasks that were due service, and tasks that got too much.
+#[derive(Debug, Default)]
+pub(super) struct LimitedLags {
+    due: ByFamily<WorstLag>,
+    ahead: ByFamily<WorstLag>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct WorstLag {
+    task: usize,
+    at: Nanos,
+    lag: LimitedLag,
+}
+
+impl Rule for LimitedLags {
+    const INFO: RuleInfo = RuleInfo {
+        name: "lag-limited",
+        condition: "in 6.12, tasks of a family left the runqueue with a lag of more than twice the limit, more than 5 times \
+                    per second and at least 20 times",
+        severity: RuleSeverity::Fixed(Severity::Low),
+        is_for_traces: false,
+    };
+
+    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
+        Self::default()
+    }
+
+    fn on_limited_lag(&mut self, now: Nanos, (task, family): (usize, usize), lag: &LimitedLag) {
+        if lag.lag.unsigned_abs() <= 2 * lag.kept.unsigned_abs() {
+            return;
+        }
+        let found = if lag.lag > 0 { &mut self.due } else { &mut self.ahead };
+        found.entry(family).or_default().add(now, service(lag), WorstLag { task, at: now, lag: *lag });
+    }
+
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+        findings(about, &self.due).chain(findings(about, &self.ahead)).collect()
+    }
+}
+
+/// Returns the CPU time that the limit takes from a lag.
+const fn service(lag: &LimitedLag) -> Nanos {
+    let excess = lag.lag.abs_diff(lag.kept) as u128 * lag.weight as u128 / NICE_0_WEIGHT as u128;
+    Nanos(excess as u64)
+}
+
+/// Returns the findings about lags of one sign.
+fn findings<'a>(about: &'a FindingContext<'_>, found: &'a ByFamily<WorstLag>) -> impl Iterator<Item = Finding> + 'a {
+    let length_ns = about.length_ns();
+    let is_often = move |found: &Occurrences<WorstLag>| {
+        found.count >= MIN_DEPARTURES
+            && u128::from(found.count) * 1_000_000_000 > u128::from(PER_SECOND) * u128::from(length_ns)
+    };
+    found.iter().filter(move |(_, found)| is_often(found)).filter_map(move |(&family, found)| {
+        let (time, WorstLag { task, at, lag }) = found.worst.as_ref()?;
+        let name = (about.name)(*task);
+        let evidence = Evidence::LimitedLag {
+            family: about.families[family].clone(),
+            task: name.clone(),
+            kept_ns: lag.kept,
+            lag_ns: lag.lag,
+        };
+        Some(Finding {
+            count: found.count,
+            total_ns: found.total.0,
+            worst_ns: time.0,
+            at_ns: moment(*at),
+            last_ns: moment(found.last),
+            ..LimitedLags::INFO.finding(evidence, Question::Task(name))
+        })
+    })
+}

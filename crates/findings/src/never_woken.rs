@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Rule `never-woken`: tasks that can never run again, because no task can wake them any more or because the scheduler
+//! has lost their wake-up. The machine knows both at the end of the run. Recorded tasks that wait at the end of their
+//! recording are not reported, and benchmarks only with a deadlock.
+
+use super::rule::{Rule, RuleInfo, RuleSeverity};
+use super::{Evidence, Finding, FindingContext, Limits, Occurrences, Severity, moment};
+use fairlab_explain::Question;
+use fairlab_machine::sim::Machine;
+use fairlab_measure::stall::blocked_on_text;
+use fairlab_sched::units::Nanos;
+use std::collections::BTreeMap;
+
+/// Rule without state of its own.
+#[derive(Debug)]
+pub(super) struct NeverWoken;
+
+/// Tasks by name of the family: index of the task and start of the wait that began first.
+type StuckTasks<'a> = BTreeMap<&'a str, Occurrences<(usize, Nanos)>>;
+
+impl Rule for NeverWoken {
+    const INFO: RuleInfo = RuleInfo {
+        name: "never-woken",
+        condition: "at the end of the run tasks wait for ever: no task can wake them any more, or their wake-up is lost",
+        severity: RuleSeverity::Fixed(Severity::High),
+        is_for_traces: false,
+    };
+
+    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
+        Self
+    }
+
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+        let Some(machine) = about.machine else { return Vec::new() };
+        let mut blocked = machine.stuck();
+        blocked.retain(|blocked| blocked.is_mistake());
+        let stuck = by_family(about, machine, blocked.iter().map(|blocked| (blocked.task, blocked.since)));
+        let lost = by_family(about, machine, machine.lost_wakeups().into_iter());
+        let of_stuck = stuck.iter().filter_map(|(family, found)| {
+            let (_, (task, since)) = found.worst?;
+            let object = blocked.iter().find(|blocked| blocked.task == task)?;
+            let evidence = Evidence::NeverWoken {
+                family: (*family).to_owned(),
+                task: machine.tasks()[task].name.clone(),
+                since_ns: moment(since),
+                blocked_on: blocked_on_text(machine, object),
+            };
+            Some((evidence, found))
+        });
+        let of_lost = lost.iter().filter_map(|(family, found)| {
+            let (_, (task, since)) = found.worst?;
+            let evidence = Evidence::LostWakeup {
+                family: (*family).to_owned(),
+                task: machine.tasks()[task].name.clone(),
+                since_ns: moment(since),
+            };
+            Some((evidence, found))
+        });
+        of_stuck.chain(of_lost).filter_map(|(evidence, found)| finding(about, evidence, found)).collect()
+    }
+}
+
+/// Returns the tasks by family. Only measured time counts.
+fn by_family<'a>(
+    about: &FindingContext<'_>,
+    machine: &'a Machine,
+    tasks: impl Iterator<Item = (usize, Nanos)>,
+) -> StuckTasks<'a> {
+    let mut families = StuckTasks::new();
+    for (task, since) in tasks {
+        let family = machine.workload().tasks[machine.tasks()[task].spec].family.as_str();
+        let time = about.now.saturating_since(since.max(about.since));
+        families.entry(family).or_default().add(about.now, time, (task, since));
+    }
+    families
+}
+
+fn finding(about: &FindingContext<'_>, evidence: Evidence, found: &Occurrences<(usize, Nanos)>) -> Option<Finding> {
+    let (time, (task, _)) = found.worst?;
+    Some(Finding {
+        count: found.count,
+        total_ns: found.total.0,
+        worst_ns: time.0,
+        is_open: true,
+        last_ns: moment(found.last),
+        at_ns: moment(about.now).saturating_sub(1),
+        ..NeverWoken::INFO.finding(evidence, Question::Task((about.name)(task)))
+    })
+}

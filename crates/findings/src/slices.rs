@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Rule `slice-cut`: a task has a slice of its own (6.12), and practically never keeps it.
+//!
+//! A long slice asks for long turns on the CPU, with few switches. RUN_TO_PARITY protects a turn until the slice ends or
+//! the task has overtaken the others; real-time tasks, woken tasks with shorter slices and migrations end it earlier. A
+//! turn counts as kept if it lasts for at least half of the slice. Only turns that end while the task is runnable are
+//! counted: a task that sleeps has given up the rest. A yield is not distinguished from a preemption.
+//!
+//! Slices shorter than a tick last until the tick, unless a wake-up comes before. Such long turns are not reported.
+
+use super::rule::{Preemption, Rule, RuleInfo, RuleSeverity};
+use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use fairlab_explain::Question;
+use fairlab_machine::sim::{Machine, START};
+use fairlab_measure::slot_mut;
+use fairlab_sched::ids::TaskId;
+use fairlab_sched::units::Nanos;
+use std::collections::BTreeMap;
+
+/// Minimum number of turns for a finding.
+const MIN_TURNS: u64 = 20;
+/// Number of turns of which at least one should have kept the slice.
+const PER_KEPT: u64 = 10;
+
+/// Turns of a task with a slice of its own.
+#[derive(Clone, Debug)]
+struct SliceTurns {
+    place: usize,
+    family: usize,
+    /// Its slice, the last one if it has none of its own now.
+    slice: Nanos,
+    /// Whether it has a slice of its own, so that its turns count.
+    is_counted: bool,
+    turns: u64,
+    kept: u64,
+    /// Time of the turns that did not keep the slice.
+    cut_time: Nanos,
+    last_cut: Nanos,
+    /// Number of such turns by the task that ran next.
+    followers: BTreeMap<TaskId, u64>,
+}
+
+/// Number of samples of which one reads the slices, which hardly ever change.
+const SAMPLES_PER_READ: u64 = 16;
+
+/// Turns of all tasks with a slice of their own, by task.
+#[derive(Debug, Default)]
+pub(super) struct CutSlices {
+    tasks: Vec<Option<SliceTurns>>,
+    samples: u64,
+}
+
+impl Rule for CutSlices {
+    const INFO: RuleInfo = RuleInfo {
+        name: "slice-cut",
+        condition: "in 6.12, of at least 20 times that a task with a slice of its own was preempted, fewer than one in 10 \
+                    was after half of the slice or later",
+        severity: RuleSeverity::Fixed(Severity::Low),
+        is_for_traces: false,
+    };
+
+    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
+        Self::default()
+    }
+
+    #[inline]
+    fn on_preempt(&mut self, now: Nanos, preemption: &Preemption) {
+        if let Some(Some(track)) = self.tasks.get_mut(preemption.task.index()) {
+            track.add(now, preemption);
+        }
+    }
+
+    /// Reads the slices of all tasks, which change without an event.
+    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
+        let is_due = self.samples.is_multiple_of(SAMPLES_PER_READ);
+        self.samples += 1;
+        if !is_due || !machine.sched().series().is_eevdf() {
+            return;
+        }
+        for (id, task) in tasks.iter() {
+            let se = machine.sched().entity(id);
+            if se.has_custom_slice {
+                let new = || SliceTurns {
+                    place: task.place,
+                    family: task.family,
+                    slice: Nanos::ZERO,
+                    is_counted: true,
+                    turns: 0,
+                    kept: 0,
+                    cut_time: Nanos::ZERO,
+                    last_cut: START,
+                    followers: BTreeMap::new(),
+                };
+                let track = slot_mut(&mut self.tasks, id.index()).get_or_insert_with(new);
+                (track.slice, track.is_counted) = (Nanos(se.slice), true);
+            } else if let Some(Some(track)) = self.tasks.get_mut(id.index()) {
+                track.is_counted = false;
+            }
+        }
+    }
+
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+        let is_found = |track: &&SliceTurns| track.turns >= MIN_TURNS && track.kept * PER_KEPT < track.turns;
+        let mut found: BTreeMap<usize, Vec<&SliceTurns>> = BTreeMap::new();
+        for track in self.tasks.iter().flatten().filter(is_found) {
+            found.entry(track.family).or_default().push(track);
+        }
+        found.into_iter().map(|(family, tracks)| finding(about, family, &tracks)).collect()
+    }
+}
+
+impl SliceTurns {
+    fn add(&mut self, now: Nanos, preemption: &Preemption) {
+        if !self.is_counted {
+            return;
+        }
+        self.turns += 1;
+        if preemption.ran.0 * 2 >= self.slice.0 {
+            self.kept += 1;
+        } else {
+            self.cut_time += preemption.ran;
+            self.last_cut = now;
+            *self.followers.entry(preemption.next).or_insert(0) += 1;
+        }
+    }
+
+    const fn nr_cut(&self) -> u64 {
+        self.turns - self.kept
+    }
+}
+
+/// Returns the finding of a family, given its tasks that are found.
+fn finding(about: &FindingContext<'_>, family: usize, tracks: &[&SliceTurns]) -> Finding {
+    let (turns, count) = tracks.iter().fold((0, 0), |(turns, cut), one| (turns + one.turns, cut + one.nr_cut()));
+    let time: u64 = tracks.iter().map(|track| track.cut_time.0).sum();
+    let mut worst = tracks[0];
+    for track in tracks.iter().filter(|track| track.nr_cut() > worst.nr_cut()) {
+        worst = track;
+    }
+    let name = (about.name)(worst.place);
+    let follower = worst.followers.iter().max_by_key(|(id, nr)| (**nr, std::cmp::Reverse(**id)));
+    let by = follower.and_then(|(&id, _)| about.machine?.tasks().iter().find(|task| task.id == Some(id)));
+    let evidence = Evidence::CutSlices {
+        family: about.families[family].clone(),
+        task: name.clone(),
+        nr_turns: turns,
+        average_ns: time / count.max(1),
+        slice_ns: worst.slice.0,
+        follower: by.map(|task| task.name.clone()),
+    };
+    // Just before the preemption, so that the explanation has the task that was preempted.
+    let at_ns = moment(worst.last_cut).saturating_sub(1);
+    let last_ns = tracks.iter().map(|track| moment(track.last_cut)).max().unwrap_or(0);
+    Finding { count, at_ns, last_ns, ..CutSlices::INFO.finding(evidence, Question::Task(name)) }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Rule `stretched`: task families whose work took at least twice the CPU time that it takes on the fastest CPU, with a
+//! loss to low frequencies, and that had no time to spare.
+//!
+//! Work is the CPU time weighted by the capacity and the frequency at which it was spent. A family that sleeps in
+//! between is not reported: a task whose work is done in time runs slowly on purpose. The sleeping time is sampled.
+
+use super::rule::{Rule, RuleInfo, RuleSeverity};
+use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use fairlab_explain::Question;
+use fairlab_machine::sim::Machine;
+use fairlab_measure::episodes::TaskState;
+use fairlab_measure::families::FamilySummary;
+use fairlab_measure::residency::FamilyResidency;
+use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
+use std::collections::BTreeMap;
+
+/// Part of the run that a family must lose: a twentieth.
+const PARTS_OF_RUN: u64 = 20;
+/// Part of its existence for which a family may sleep: a tenth.
+const PARTS_OF_LIFE: u64 = 10;
+
+/// Number of samples of which one reads the states of the tasks.
+const SAMPLES_PER_READ: u64 = 16;
+
+/// Time of the tasks of a family, in ns, by samples.
+#[derive(Clone, Copy, Debug, Default)]
+struct SampledTime {
+    runnable: u64,
+    asleep: u64,
+}
+
+/// Time that tasks slept, by family.
+#[derive(Debug, Default)]
+pub(super) struct Stretched {
+    samples: u64,
+    last: Option<Nanos>,
+    times: BTreeMap<usize, SampledTime>,
+}
+
+/// CPU time of a family, and what it lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Stretch {
+    /// CPU time in ns.
+    ran: u64,
+    /// CPU time in ns that was lost because CPUs have less than the largest capacity.
+    lost_to_capacity: u64,
+    /// CPU time in ns that was lost because CPUs did not run at their highest frequency.
+    lost_to_frequency: u64,
+}
+
+impl Stretch {
+    fn of(residency: &FamilyResidency) -> Self {
+        let mut stretch = Self::default();
+        let part_of =
+            |ns: u64, part: u64| (u128::from(ns) * u128::from(part) / u128::from(SCHED_CAPACITY_SCALE)) as u64;
+        for point in &residency.points {
+            let at_highest = part_of(point.ns, point.capacity.min(SCHED_CAPACITY_SCALE));
+            stretch.ran += point.ns;
+            stretch.lost_to_capacity += point.ns - at_highest;
+            stretch.lost_to_frequency += at_highest - part_of(at_highest, point.part.min(SCHED_CAPACITY_SCALE));
+        }
+        stretch
+    }
+
+    /// Returns the lost CPU time in ns.
+    const fn lost(self) -> u64 {
+        self.lost_to_capacity + self.lost_to_frequency
+    }
+
+    /// Returns the time of the work on the fastest CPU at its highest frequency, in ns.
+    const fn work(self) -> u64 {
+        self.ran - self.lost()
+    }
+
+    /// Whether the CPU time is at least twice the work, and low frequencies cost at least a twentieth of a run of
+    /// `length_ns`. CPUs of low capacity alone do not count: not all tasks can run on the largest ones.
+    const fn is_long(self, length_ns: u64) -> bool {
+        self.lost() >= self.work() && self.lost_to_frequency * PARTS_OF_RUN >= length_ns
+    }
+
+    const fn is_by_frequency(self) -> bool {
+        self.lost_to_frequency >= self.lost_to_capacity
+    }
+}
+
+impl Rule for Stretched {
+    const INFO: RuleInfo = RuleInfo {
+        name: "stretched",
+        condition: "tasks that hardly slept took at least twice the CPU time of their work on the fastest CPU, and lost 5 % of \
+                    the run to low frequencies",
+        severity: RuleSeverity::Raised {
+            to: Severity::Medium,
+            above: "half of the loss to low frequencies",
+            from: Severity::Low,
+        },
+        is_for_traces: false,
+    };
+
+    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
+        Self::default()
+    }
+
+    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
+        if !machine.hardware().scale_work {
+            return;
+        }
+        let is_due = self.samples.is_multiple_of(SAMPLES_PER_READ);
+        self.samples += 1;
+        if !is_due {
+            return;
+        }
+        let now = machine.now();
+        let time = self.last.map_or(0, |last| (now - last).0);
+        self.last = Some(now);
+        for (_, task) in tasks.iter() {
+            let times = self.times.entry(task.family).or_default();
+            match task.activity.state() {
+                TaskState::Blocked { .. } => times.asleep += time,
+                state if state.is_runnable() => times.runnable += time,
+                _ => {}
+            }
+        }
+    }
+
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+        let Some(machine) = about.machine.filter(|machine| machine.hardware().scale_work) else { return Vec::new() };
+        let has_slept = |name: &str| {
+            let family = about.families.iter().position(|family| family == name);
+            let times = family.and_then(|family| self.times.get(&family).copied()).unwrap_or_default();
+            times.asleep * PARTS_OF_LIFE > times.asleep + times.runnable
+        };
+        let families = about.summaries.iter().filter(|family| !has_slept(&family.name));
+        families.filter_map(|family| finding(about, machine, family)).collect()
+    }
+}
+
+fn finding(about: &FindingContext<'_>, machine: &Machine, family: &FamilySummary) -> Option<Finding> {
+    let residency = family.residency.as_ref()?;
+    let stretch = Stretch::of(residency);
+    if !stretch.is_long(about.length_ns()) {
+        return None;
+    }
+    let longest = residency.points.iter().max_by_key(|point| point.ns)?;
+    let specs = &machine.workload().tasks;
+    let first = machine.tasks().iter().find(|task| task.id.is_some() && specs[task.spec].family == family.name)?;
+    let evidence = Evidence::Stretched {
+        family: family.name.clone(),
+        work_ns: stretch.work(),
+        ran_ns: stretch.ran,
+        is_by_frequency: stretch.is_by_frequency(),
+        percent: longest.ns * 100 / stretch.ran.max(1),
+        khz: longest.khz,
+        speed_percent: longest.part * 100 / SCHED_CAPACITY_SCALE,
+        capacity: longest.capacity,
+    };
+    Some(Finding {
+        severity: Stretched::INFO.severity.of(stretch.is_by_frequency()),
+        count: 1,
+        total_ns: stretch.lost(),
+        worst_ns: stretch.lost(),
+        at_ns: moment(about.now).saturating_sub(1),
+        ..Stretched::INFO.finding(evidence, Question::Task(first.name.clone()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fairlab_measure::residency::ResidencyPoint;
+
+    #[test]
+    fn loss_is_divided_between_capacity_and_frequency() {
+        let point = |capacity, part, ns| ResidencyPoint { capacity, part, ns, ..ResidencyPoint::default() };
+        let stretch = |points| Stretch::of(&FamilyResidency { points, ..FamilyResidency::default() });
+        let slow = stretch(vec![point(1024, 256, 1000)]);
+        assert_eq!((slow.work(), slow.lost_to_capacity, slow.lost_to_frequency), (250, 0, 750));
+        assert!(slow.is_by_frequency() && slow.is_long(15_000) && !slow.is_long(15_001));
+        let small = stretch(vec![point(256, 512, 1000), point(1024, 1024, 100)]);
+        assert_eq!((small.work(), small.lost_to_capacity, small.lost_to_frequency), (225, 750, 125));
+        assert!(!small.is_by_frequency() && small.is_long(2500) && !small.is_long(2501));
+        assert!(!stretch(vec![point(600, 1024, 1000)]).is_long(0), "less than twice the work");
+    }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Rule `unfair-share`: tasks that get much less CPU time than their weights entitle them to.
+//!
+//! Within a window, the rule compares fair tasks that never slept in it, have the same affinity, and are in
+//! the same group. Their total run time is divided by weight, with at most one whole CPU for each. A task
+//! that got less than half of its share, and missed at least a fifth of the window, was treated unfairly.
+//! Time on any CPU counts alike.
+
+use super::rule::{Rule, RuleInfo, RuleSeverity};
+use super::{ByFamily, Evidence, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use fairlab_explain::Question;
+use fairlab_machine::sim::Machine;
+use fairlab_measure::shares::{Share, UnfairShare, WINDOW, fair_shares};
+use fairlab_sched::cpumask::CpuMask;
+use fairlab_sched::ids::{GroupId, TaskId};
+use fairlab_sched::task::Policy;
+use fairlab_sched::units::Nanos;
+use fairlab_sched::weight::LoadWeight;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Copy, Debug)]
+struct TaskShare {
+    /// Run time of the task when the window began.
+    before: i64,
+    has_slept: bool,
+}
+
+/// Task that was runnable during the whole window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct AlwaysRunnableTask {
+    task: usize,
+    family: usize,
+    share: Share,
+}
+
+/// Shares of all tasks in the current window, and unfair shares found so far.
+#[derive(Debug, Default)]
+pub(super) struct Shares {
+    since: Option<Nanos>,
+    tasks: BTreeMap<TaskId, TaskShare>,
+    found: ByFamily<(usize, UnfairShare)>,
+}
+
+impl Rule for Shares {
+    const INFO: RuleInfo = RuleInfo {
+        name: "unfair-share",
+        condition: "in a window of 200 ms a task got less than half of its fair share by weight, and missed a fifth of \
+                    the window",
+        severity: RuleSeverity::Fixed(Severity::Medium),
+        is_for_traces: false,
+    };
+
+    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
+        Self::default()
+    }
+
+    #[inline]
+    fn on_sleep(&mut self, task: TaskId) {
+        if let Some(share) = self.tasks.get_mut(&task) {
+            share.has_slept = true;
+        }
+    }
+
+    /// Evaluates the window if it is over.
+    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
+        let now = machine.now();
+        let since = *self.since.get_or_insert(now);
+        let length = now - since;
+        if length < WINDOW && !self.tasks.is_empty() {
+            return;
+        }
+        let tasks: Vec<(TaskId, usize, usize)> = tasks.iter().map(|(id, task)| (id, task.place, task.family)).collect();
+        let mut sets: BTreeMap<GroupId, Vec<(CpuMask, Vec<AlwaysRunnableTask>)>> = BTreeMap::new();
+        for &(id, place, family) in &tasks {
+            let (task, host) = (machine.sched().task(id), &machine.tasks()[place]);
+            let Some(share) = self.tasks.get(&id).filter(|share| !share.has_slept && !host.is_dead) else { continue };
+            if !matches!(task.policy, Policy::Normal | Policy::Batch) {
+                continue;
+            }
+            let got = u64::try_from(host.runtime_ns - share.before).unwrap_or(0);
+            let share = Share { weight: LoadWeight::from_nice(task.nice).weight, got, most: length.0 };
+            let hungry = AlwaysRunnableTask { task: place, family, share };
+            let of_group = sets.entry(task.group).or_default();
+            match of_group.iter_mut().find(|(mask, _)| *mask == task.cpus_allowed) {
+                Some((_, set)) => set.push(hungry),
+                None => of_group.push((task.cpus_allowed.clone(), vec![hungry])),
+            }
+        }
+        for (_, set) in sets.values().flatten() {
+            let shares: Vec<Share> = set.iter().map(|hungry| hungry.share).collect();
+            for (hungry, due) in set.iter().zip(fair_shares(&shares)) {
+                if let Some(unfair) = UnfairShare::from_window(hungry.share.got, due, length, now) {
+                    self.found.entry(hungry.family).or_default().add(now, unfair.missed(), (hungry.task, unfair));
+                }
+            }
+        }
+        let share = |&(id, place, _): &(TaskId, usize, usize)| {
+            (id, TaskShare { before: machine.tasks()[place].runtime_ns, has_slept: false })
+        };
+        self.tasks = tasks.iter().map(share).collect();
+        self.since = Some(now);
+    }
+
+    fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
+        let found = self.found.iter().filter_map(|(&family, tally)| {
+            let (time, (task, worst)) = tally.worst.as_ref()?;
+            let name = (about.name)(*task);
+            let evidence = Evidence::UnfairShare {
+                family: about.families[family].clone(),
+                task: name.clone(),
+                got_ns: worst.got.0,
+                due_ns: worst.due.0,
+                window_ns: WINDOW.0,
+            };
+            Some(Finding {
+                count: tally.count,
+                total_ns: tally.total.0,
+                worst_ns: time.0,
+                at_ns: moment(worst.at).saturating_sub(1),
+                last_ns: moment(tally.last),
+                ..Self::INFO.finding(evidence, Question::Task(name))
+            })
+        });
+        found.collect()
+    }
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Collects the data of a page while a run is simulated: timeline segments, time series, runqueue latencies, CPU scans,
+//! migrations and the longest waits.
+
+use super::diagnosis::{MAX_WAITS, Wait};
+use super::lags::Lags;
+use super::segments::{Segment, Segments};
+use fairlab_machine::engine::Engine;
+use fairlab_machine::sim::{Machine, START};
+use fairlab_measure::episodes::{Episode, WaitReason};
+use fairlab_sched::ids::CpuId;
+use fairlab_sched::interface::wakeup::{WakeKind, WakeRule};
+use fairlab_traces::export::TraceSink;
+use fairlab_traces::export::record::{Counter, EventGroups, Group, RecordKind, TraceRecord};
+use fairlab_traces::export::thread::{ThreadId, ThreadTable};
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io;
+use std::rc::Rc;
+
+/// Number of equal parts of a run over which time series are averaged.
+pub(super) const NR_PARTS: usize = 400;
+/// Histogram buckets per doubling of the latency.
+pub(super) const PER_OCTAVE: u32 = 8;
+/// Most segments of one run: a page of one run stays below 30 MB.
+const MAX_SEGMENTS: usize = 1_200_000;
+/// Most samples of lags in one run.
+const MAX_LAGS: usize = 600_000;
+/// Most rows of the migration matrix. On machines with more CPUs, a row stands for several CPUs.
+pub(super) const MAX_CELLS: usize = 128;
+
+/// Time series: for each part of the run, the integral of the value over time, in value times ns.
+#[derive(Clone, Debug)]
+pub(super) struct Series {
+    since: u64,
+    value: u64,
+    pub(super) sums: Vec<u64>,
+}
+
+impl Series {
+    fn new() -> Self {
+        Self { since: 0, value: 0, sums: vec![0; NR_PARTS] }
+    }
+
+    /// Adds the current value up to the time `to` in ns, in a run of `length` ns.
+    fn advance(&mut self, to: u64, length: u64) {
+        let mut at = self.since;
+        while at < to {
+            let part = (u128::from(at) * NR_PARTS as u128 / u128::from(length)) as usize;
+            let end = (u128::from(length) * (part as u128 + 1)).div_ceil(NR_PARTS as u128) as u64;
+            let until = end.min(to);
+            if part < NR_PARTS {
+                self.sums[part] += self.value * (until - at);
+            }
+            at = until;
+        }
+        self.since = to;
+    }
+
+    fn set(&mut self, at: u64, value: u64, length: u64) {
+        self.advance(at, length);
+        self.value = value;
+    }
+}
+
+/// Time for which a thread waited, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct WaitedTime {
+    for_cpu: u64,
+    throttled: u64,
+}
+
+/// Current thread of a CPU, when it was switched in, and how long it had waited.
+#[derive(Clone, Copy, Debug)]
+struct RunningThread {
+    thread: ThreadId,
+    start: u64,
+    waited: WaitedTime,
+}
+
+/// Data of a page, as far as the run has come. Times are in ns from the start of the run.
+#[derive(Debug, Default)]
+pub(super) struct PageData {
+    pub(super) length: u64,
+    pub(super) segments: Segments,
+    /// Name, pid, and whether the thread belongs to the kernel.
+    pub(super) threads: Vec<(String, i32, bool)>,
+    pub(super) util: Vec<Series>,
+    pub(super) khz: Vec<Series>,
+    pub(super) nr_running: Vec<Series>,
+    /// Histograms of runqueue latencies: number of wake-ups by bucket, see [`size_of`].
+    pub(super) latencies: BTreeMap<ThreadId, BTreeMap<u32, u64>>,
+    pub(super) scanned: BTreeMap<u32, u64>,
+    /// Migrations between rows of the migration matrix, as (from, to).
+    pub(super) migrations: BTreeMap<(u32, u32), u64>,
+    running: Vec<RunningThread>,
+    /// Waits of each thread since it last ran.
+    waited: BTreeMap<ThreadId, WaitedTime>,
+    rules: BTreeMap<ThreadId, u8>,
+    /// Longest waits. The shortest of them is on top.
+    waits: BinaryHeap<Reverse<Wait>>,
+    pub(super) lags: Lags,
+    /// Number of CPUs for which a row of the migration matrix stands.
+    pub(super) per_cell: u32,
+}
+
+/// Returns the histogram bucket of a latency: [`PER_OCTAVE`] buckets for each doubling.
+pub(super) fn size_of(ns: u64) -> u32 {
+    let octave = (ns | 1).ilog2();
+    let within = if octave >= 3 { (ns >> (octave - 3)) & 7 } else { (ns << (3 - octave)) & 7 };
+    octave * PER_OCTAVE + within as u32
+}
+
+impl PageData {
+    fn new(machine: &Machine<impl Engine>) -> Self {
+        let nr_cpus = machine.hardware().nr_cpus();
+        let series = || vec![Series::new(); nr_cpus];
+        Self {
+            length: machine.duration().0.max(1),
+            segments: Segments::new(nr_cpus, MAX_SEGMENTS),
+            util: series(),
+            khz: series(),
+            nr_running: series(),
+            running: (0..nr_cpus)
+                .map(|cpu| RunningThread {
+                    thread: ThreadTable::idle(CpuId::from_index(cpu)),
+                    start: 0,
+                    waited: WaitedTime::default(),
+                })
+                .collect(),
+            lags: Lags::new(MAX_LAGS),
+            per_cell: nr_cpus.div_ceil(MAX_CELLS) as u32,
+            ..Self::default()
+        }
+    }
+
+    fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
+        let at = (record.at - START).0;
+        match record.what {
+            RecordKind::Switch { next, .. } => self.on_switch(threads, record.cpu.index(), at, next),
+            RecordKind::Wait { thread, ref episode } => self.on_wait(threads, thread, episode),
+            RecordKind::Migrate { orig_cpu, dest_cpu, .. } => {
+                let cell = |cpu: CpuId| cpu.0 / self.per_cell;
+                *self.migrations.entry((cell(orig_cpu), cell(dest_cpu))).or_default() += 1;
+            }
+            RecordKind::Frequency { cpu_id, khz } => self.khz[cpu_id.index()].set(at, khz, self.length),
+            RecordKind::Counter { of, counter: Counter::UtilAvg, value } => {
+                self.util[of.index()].set(at, value, self.length);
+            }
+            RecordKind::Counter { of, counter: Counter::NrRunning, value } => {
+                self.nr_running[of.index()].set(at, value, self.length);
+            }
+            RecordKind::Lag { thread, ref lag } => self.lags.push(at, record.cpu, thread, lag),
+            RecordKind::Selected { thread, decision } => {
+                let place = WakeRule::ALL.iter().position(|&rule| rule == decision.rule);
+                self.rules.insert(thread, place.map_or(0, |place| place as u8 + 1));
+                if decision.kind == WakeKind::Wakeup {
+                    *self.scanned.entry(decision.nr_scanned).or_default() += 1;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_switch(&mut self, threads: &ThreadTable, cpu: usize, at: u64, next: ThreadId) {
+        let RunningThread { thread, start, waited } = self.running[cpu];
+        if !threads.is_idle(thread) && at > start {
+            let rule = self.rules.get(&thread).copied().unwrap_or(0);
+            let WaitedTime { for_cpu: waited, throttled } = waited;
+            let segment = Segment { start, end: at, thread, busy: at - start, nr: 1, waited, throttled, rule };
+            self.segments.push(cpu, segment);
+        }
+        let waited = self.waited.remove(&next).unwrap_or_default();
+        self.running[cpu] = RunningThread { thread: next, start: at, waited };
+    }
+
+    fn on_wait(&mut self, threads: &ThreadTable, thread: ThreadId, episode: &Episode) {
+        let waited = self.waited.entry(thread).or_default();
+        let limit = match episode.reason {
+            WaitReason::Cpu | WaitReason::Unknown => {
+                waited.for_cpu += episode.length().0;
+                None
+            }
+            WaitReason::Runtime(limit) => {
+                waited.throttled += episode.length().0;
+                Some(limit)
+            }
+        };
+        if !threads.is_of_workload(thread) {
+            return;
+        }
+        if let Some(queued) = episode.queued.filter(|_| limit.is_none()) {
+            *self.latencies.entry(thread).or_default().entry(size_of(queued.0)).or_default() += 1;
+        }
+        let (length_ns, since_ns) = (episode.length().0, (episode.since - START).0);
+        let (thread, cpu, is_open) = (thread.index(), episode.cpu.index(), episode.is_open);
+        self.keep_longest(Wait { length_ns, since_ns, thread, cpu, is_open, limit });
+    }
+
+    fn keep_longest(&mut self, wait: Wait) {
+        if wait.length_ns > 0 {
+            self.waits.push(Reverse(wait));
+            if self.waits.len() > MAX_WAITS {
+                self.waits.pop();
+            }
+        }
+    }
+
+    pub(super) fn longest_waits(&self) -> Vec<Wait> {
+        let mut waits: Vec<Wait> = self.waits.iter().map(|wait| wait.0).collect();
+        waits.sort_by_key(|&wait| Reverse(wait));
+        waits
+    }
+
+    /// Discards what was counted during the warm-up, which only the timeline and the series contain.
+    fn reset(&mut self) {
+        self.latencies.clear();
+        self.scanned.clear();
+        self.migrations.clear();
+        self.waits.clear();
+    }
+
+    fn finish(&mut self, threads: &ThreadTable) {
+        let end = self.length;
+        for cpu in 0..self.running.len() {
+            self.on_switch(threads, cpu, end, ThreadTable::idle(CpuId::from_index(cpu)));
+            for series in [&mut self.util[cpu], &mut self.khz[cpu], &mut self.nr_running[cpu]] {
+                series.advance(end, end);
+            }
+        }
+        let named = threads.iter().map(|info| (info.comm.as_str().to_owned(), info.pid, info.is_kernel));
+        self.threads = named.collect();
+    }
+}
+
+/// Trace sink that collects the data of a page. Clones share the data, so one of them reads the data after the run.
+#[derive(Clone)]
+pub struct PageCollector(pub(super) Rc<RefCell<PageData>>);
+
+impl PageCollector {
+    /// Creates a collector for a machine whose run has not begun.
+    pub fn new(machine: &Machine<impl Engine>) -> Self {
+        Self(Rc::new(RefCell::new(PageData::new(machine))))
+    }
+
+    /// Returns the groups of events that the collector needs.
+    pub const fn groups() -> EventGroups {
+        use Group::{Counters, Decisions, Frequency, Lags, Sched, Stat};
+        EventGroups::from_slice(&[Sched, Stat, Frequency, Counters, Decisions, Lags])
+    }
+}
+
+impl TraceSink for PageCollector {
+    fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
+        self.0.borrow_mut().record(threads, record);
+    }
+
+    fn reset(&mut self) {
+        self.0.borrow_mut().reset();
+    }
+
+    fn finish(&mut self, threads: &ThreadTable) -> io::Result<()> {
+        self.0.borrow_mut().finish(threads);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_latencies_grow_and_an_octave_has_eight() {
+        assert!((0..2_000).map(size_of).is_sorted());
+        assert_eq!(size_of(1 << 11) - size_of(1 << 10), PER_OCTAVE);
+        assert_eq!([1, 2, 3, 4, 5].map(size_of), [0, 8, 12, 16, 18]);
+        assert_eq!([size_of(1024), size_of(1151), size_of(1152)], [80, 80, 81]);
+    }
+
+    #[test]
+    fn figures_over_time_lose_nothing() {
+        let mut series = Series::new();
+        let length = 1_003;
+        series.set(7, 5, length);
+        series.set(500, 2, length);
+        series.advance(length, length);
+        assert_eq!(series.sums.iter().sum::<u64>(), 5 * 493 + 2 * 503);
+    }
+}
