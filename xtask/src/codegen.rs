@@ -8,7 +8,7 @@ use crate::tidy::source_files;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use fairlab_run::kernels::page;
-use fairlab_study::switches;
+use fairlab_run::switches;
 use fairlab_workload::scenario::StatementTopic;
 use std::fs;
 use std::path::Path;

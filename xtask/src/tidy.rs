@@ -12,7 +12,7 @@ const HEAD: &str = "SPDX-License-Identifier: GPL-2.0-or-later";
 /// Largest number of lines of a file; a longer one contains two ideas.
 const MAX_LINES: usize = 800;
 /// Crates of the project on which each crate may depend.
-const CRATE_DEPENDENCIES: [(&str, &[&str]); 15] = [
+const CRATE_DEPENDENCIES: [(&str, &[&str]); 19] = [
     ("sched", &[]),
     ("workload", &["sched"]),
     ("board", &["sched", "workload"]),
@@ -23,18 +23,37 @@ const CRATE_DEPENDENCIES: [(&str, &[&str]); 15] = [
     ("findings", &["sched", "workload", "board", "machine", "measure", "traces", "explain"]),
     ("report", &["sched", "workload", "machine", "measure", "traces", "explain", "findings"]),
     ("run", &["sched", "workload", "board", "machine", "measure", "traces", "findings"]),
+    ("experiment", &["workload", "measure"]),
+    ("fuzz", &["sched", "workload", "machine", "explain", "experiment"]),
+    ("sweep", &["workload", "experiment"]),
+    ("study", &["sched", "workload", "board", "machine", "measure", "run", "experiment"]),
     ("native", &["sched", "workload"]),
-    ("study", &["sched", "workload", "board", "machine", "measure", "traces", "explain", "findings", "run", "native"]),
+    ("validation", &["workload", "board", "native", "run", "experiment"]),
     ("kernel", &["sched", "workload", "machine"]),
     (
         "cli",
         &[
-            "sched", "workload", "board", "machine", "measure", "traces", "explain", "findings", "report", "run",
-            "native", "study", "kernel",
+            "sched",
+            "workload",
+            "board",
+            "machine",
+            "measure",
+            "traces",
+            "explain",
+            "findings",
+            "report",
+            "run",
+            "experiment",
+            "fuzz",
+            "sweep",
+            "study",
+            "native",
+            "validation",
+            "kernel",
         ],
     ),
     // It also depends on the command's crate, `fairlab`, whose name has no prefix.
-    ("python", &["sched", "measure", "traces", "study"]),
+    ("python", &["sched", "measure", "traces", "sweep"]),
 ];
 
 /// Checks all rules. `commands` are the commands of `cargo xtask`.

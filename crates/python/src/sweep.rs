@@ -5,7 +5,7 @@ use crate::NamedTexts;
 use crate::policy::{Policies, PolicyException, policy_factories};
 use crate::work::{exception_from_failure, input_error, run_error, run_interruptible};
 use fairlab_cli::embed::{MemoryTexts, Message, sweep};
-use fairlab_study::sweep::store::StoredResult;
+use fairlab_sweep::store::StoredResult;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -24,5 +24,6 @@ pub mod result;
 pub mod run_directory;
 pub mod settings;
 pub mod spec;
+pub mod switches;
 pub mod values;
 pub mod warmup;

@@ -22,10 +22,10 @@
 
 #![allow(clippy::print_stdout, reason = "results of a measurement")]
 
-use fairlab_study::experiment::Observation;
-use fairlab_study::experiment::comparison::{ChangeVerdict, ComparisonRules, compare};
-use fairlab_study::experiment::metrics::{Metric, MetricDirection};
-use fairlab_study::statistics::Statistic;
+use fairlab_experiment::Observation;
+use fairlab_experiment::comparison::{ChangeVerdict, ComparisonRules, compare};
+use fairlab_experiment::metrics::{Metric, MetricDirection};
+use fairlab_experiment::statistics::Statistic;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 

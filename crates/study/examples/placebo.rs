@@ -24,6 +24,11 @@
 
 #![allow(clippy::print_stdout, reason = "results of a measurement")]
 
+use fairlab_experiment::bisect::{BisectOptions, Switches, find};
+use fairlab_experiment::comparison::{ChangeVerdict, Comparison, ComparisonRules, MetricChange, compare};
+use fairlab_experiment::metrics::{MetricDirection, RequestedMetric};
+use fairlab_experiment::pool;
+use fairlab_experiment::{Arms, Observation, repeat};
 use fairlab_run::bench::{self, LineOf};
 use fairlab_run::drive::drive;
 use fairlab_run::input::InputFile;
@@ -32,11 +37,6 @@ use fairlab_run::prepare::prepare;
 use fairlab_run::result::RunResult;
 use fairlab_run::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use fairlab_run::values::Starts;
-use fairlab_study::experiment::bisect::{BisectOptions, Switches, find};
-use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, ComparisonRules, MetricChange, compare};
-use fairlab_study::experiment::metrics::{MetricDirection, RequestedMetric};
-use fairlab_study::experiment::{Arms, Observation, repeat};
-use fairlab_study::pool;
 use fairlab_workload::message::Message;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};

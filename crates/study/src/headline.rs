@@ -4,12 +4,14 @@
 //! A headline names a row of a table. With `from` it is the change of the row from that arm, which only tables of data
 //! support; the rows of other tables are changes if their code makes them.
 
+use crate::NoProgress;
+use crate::StudyError;
+use crate::StudyOptions;
 use crate::data::DataStudy;
 use crate::definition::{ChangeAs, FigureValue, RowDefinition, StudyDefinition, TableDefinition};
 use crate::loaded::LoadedStudy;
 use crate::read::{error_in, unknown};
 use crate::report::ReportRow;
-use crate::{NoProgress, StudyError, StudyOptions};
 use fairlab_board::MachineDescription;
 use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};

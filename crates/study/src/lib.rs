@@ -10,29 +10,21 @@
 
 mod arms;
 mod blocked_averages_rate_limit;
-pub mod charts;
 pub mod data;
 pub mod definition;
 pub mod evidence;
-pub mod experiment;
-pub mod fuzz;
 pub mod headline;
 pub mod html;
 pub mod loaded;
 mod pelt_time_scaling;
-pub mod pool;
 mod progress_sum;
 mod read;
 pub mod report;
 mod run;
 pub mod sensitivity;
 mod sis_util;
-pub mod statistics;
-pub mod sweep;
-pub mod switches;
 mod table_schema;
 pub mod template;
-pub mod validation;
 mod window;
 
 pub use data::execute::PreparedCase;

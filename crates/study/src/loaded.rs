@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Loaded studies, built in or from a file, which can be checked and run.
 
+use crate::BuiltInStudy;
+use crate::ExternalRunner;
+use crate::PreparedCase;
+use crate::ProgressReporter;
+use crate::STUDIES;
+use crate::StudyError;
+use crate::StudyOptions;
 use crate::data::robustness::TABLE;
 use crate::data::workloads::InputFiles;
 use crate::data::{self, DataStudyResult};
 use crate::definition::StudyDefinition;
 use crate::read::error_in;
 use crate::report::{ReportTable, StudyReport};
-use crate::{
-    BuiltInStudy, ExternalRunner, PreparedCase, ProgressReporter, STUDIES, StudyError, StudyOptions, table_schema,
-};
+use crate::table_schema;
 use fairlab_machine::sim::Setup;
 use fairlab_workload::message::Message;
 use fairlab_workload::source_text::utf8_text;

@@ -3,10 +3,10 @@
 
 mod judge;
 
-use crate::charts::Chart;
 use crate::definition::{ChangeAs, FigureValue, RowDefinition, StudyDefinition, TableDefinition};
 use crate::evidence::{Evidence, EvidenceCounts};
-use crate::statistics::{Statistic, interval, interval_of_pairs};
+use fairlab_experiment::charts::Chart;
+use fairlab_experiment::statistics::{Statistic, interval, interval_of_pairs};
 use judge::judge;
 use serde::Serialize;
 use std::fmt;

@@ -6,12 +6,15 @@
 //! about that interval, so a change of at most half its width times the root of two is within noise. Facts that act
 //! together, and a wrong range, are not found.
 
+use crate::ProgressReporter;
+use crate::StudyError;
+use crate::StudyOptions;
 use crate::definition::FigureValue;
 use crate::loaded::LoadedStudy;
 use crate::progress_sum::ProgressSum;
 use crate::report::ReportRow;
-use crate::{ProgressReporter, StudyError, StudyOptions, pool};
 use fairlab_board::{FactKey, MachineDescription};
+use fairlab_experiment::pool;
 use fairlab_run::facts::FactValue;
 use serde::Serialize;
 use std::f64::consts::SQRT_2;

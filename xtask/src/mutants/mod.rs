@@ -65,7 +65,7 @@ const FILES: [&str; 6] = [
     "crates/explain/src/**",
     "crates/findings/src/**",
     "crates/cli/src/output/**",
-    "crates/study/src/experiment/**",
+    "crates/experiment/src/**",
 ];
 const UNVIABLE: &str = "does not compile";
 const SURVIVED: &str = "survived";

@@ -17,7 +17,7 @@ pub(super) const PACKAGES: [(&str, &str); 6] = [
     ("fairlab-explain", "crates/explain"),
     ("fairlab-findings", "crates/findings"),
     ("fairlab", "crates/cli"),
-    ("fairlab-study", "crates/study"),
+    ("fairlab-experiment", "crates/experiment"),
 ];
 
 /// Copy of the workspace in a directory of its own, with its own build directory.

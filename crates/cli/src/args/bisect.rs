@@ -7,7 +7,7 @@ use crate::args::work::WorkArgs;
 use crate::values::arms::{Arm, parse_arm};
 use crate::values::hints::{self, with_hints};
 use clap::Args;
-use fairlab_study::experiment::metrics::RequestedMetric;
+use fairlab_experiment::metrics::RequestedMetric;
 
 const EXAMPLES: &str = "\
 Both ends are arms, as in `fairlab compare`. Delta debugging halves the set of switches in which they differ, again \

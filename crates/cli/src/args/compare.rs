@@ -8,10 +8,10 @@ use crate::output::experiment::formats::{self, RequestedFormat, parse_format};
 use crate::values::arms::{Arm, parse_arm};
 use crate::values::hints::{self, with_hints};
 use clap::{Args, ValueEnum};
+use fairlab_experiment::metrics::RequestedMetric;
+use fairlab_experiment::statistics::Statistic;
 use fairlab_run::values::parse_time;
 use fairlab_sched::units::Nanos;
-use fairlab_study::experiment::metrics::RequestedMetric;
-use fairlab_study::statistics::Statistic;
 use fairlab_workload::message::Message;
 
 const EXAMPLES: &str = "\

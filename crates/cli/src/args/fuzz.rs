@@ -6,11 +6,11 @@ use crate::args::compare::percent_of;
 use crate::args::settings::SettingArgs;
 use crate::values::arms::parse_arm;
 use clap::{Args, ValueEnum, ValueHint};
+use fairlab_experiment::metrics::RequestedMetric;
+use fairlab_fuzz::ingredients::Ingredient;
 use fairlab_run::settings::commands::OTHERS;
 use fairlab_run::values::parse_time;
 use fairlab_sched::units::Nanos;
-use fairlab_study::experiment::metrics::RequestedMetric;
-use fairlab_study::fuzz::ingredients::Ingredient;
 use fairlab_workload::message::Message;
 use std::path::PathBuf;
 

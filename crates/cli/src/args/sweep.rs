@@ -3,7 +3,7 @@
 
 use crate::args::JobsArgs;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use fairlab_study::sweep::run::Shard;
+use fairlab_sweep::run::Shard;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

@@ -18,9 +18,9 @@ use fairlab_run::manifest::{self, Manifest, SpecFile};
 use fairlab_run::spec;
 use fairlab_study::report::{self, StudyReport};
 use fairlab_study::sensitivity::{self, SensitivityReport};
-use fairlab_study::validation::{self, Validation};
 use fairlab_traces::conformance::record::{self as conformance, ConformanceRecord};
 use fairlab_traces::trace_jsonl;
+use fairlab_validation::Validation;
 use fairlab_workload::message::Message;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -88,7 +88,11 @@ const SCHEMAS: &[SchemaEntry] = &[
         what: "fairlab machine calibrate --json; its file",
         make: schema_of::<Calibration>,
     },
-    SchemaEntry { version: validation::SCHEMA, what: "fairlab machine validate --json", make: schema_of::<Validation> },
+    SchemaEntry {
+        version: fairlab_validation::SCHEMA,
+        what: "fairlab machine validate --json",
+        make: schema_of::<Validation>,
+    },
     SchemaEntry {
         version: conformance::SCHEMA,
         what: "a line of fairlab conformance",

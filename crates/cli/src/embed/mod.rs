@@ -94,7 +94,7 @@ pub fn command(words: &[String], settings: Option<&str>, texts: &MemoryTexts) ->
 /// If the thread pool cannot be created.
 pub fn with_jobs<T: Send>(jobs: Option<usize>, work: impl FnOnce() -> T + Send) -> Result<T, CallError> {
     let Some(jobs) = jobs else { return Ok(work()) };
-    fairlab_study::pool::with(jobs, work)
+    fairlab_experiment::pool::with(jobs, work)
         .map_err(|error| CallError::Input(Message::new(format!("{jobs} jobs at a time: {error}"))))
 }
 

@@ -98,7 +98,7 @@ fn points_that_were_run_elsewhere_are_stored_like_others() {
     let mut store = SweepStore::open(&path, &sweep, false).expect("it can be written");
     let (id, point) = sweep.points()[0].clone();
     let result = sweep.run(point.settings, point.seed).expect("it runs");
-    let done = fairlab_study::sweep::store::StoredResult { outcome: Ok(result), wall_ns: 1 };
+    let done = fairlab_sweep::store::StoredResult { outcome: Ok(result), wall_ns: 1 };
     store.put(&[(id, done)]).expect("it can be written");
     assert_eq!(store.pending("1/1").expect("it can be read").len(), 1);
     sweep.run_pending(&mut store, "1/1").expect("it runs");

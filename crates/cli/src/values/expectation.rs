@@ -2,9 +2,9 @@
 //! Expectation of `fairlab kernel bisect`: a metric and a bound.
 
 use crate::values::error::CliError;
+use fairlab_experiment::metrics::{Metric, RequestedMetric};
 use fairlab_run::values::parse_time;
 use fairlab_sched::units::Nanos;
-use fairlab_study::experiment::metrics::{Metric, RequestedMetric};
 use fairlab_workload::message::Message;
 
 /// Condition that holds before the change.
@@ -68,7 +68,7 @@ impl Expectation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_study::experiment::metrics::MetricDirection;
+    use fairlab_experiment::metrics::MetricDirection;
 
     fn metric(unit: &str) -> Metric {
         Metric { name: "time".to_owned(), unit: unit.to_owned(), better: MetricDirection::Less, ..Metric::default() }

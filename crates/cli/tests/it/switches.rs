@@ -3,9 +3,9 @@
 //! different digest in each position.
 
 use crate::common::{files, json_of, root};
+use fairlab_run::switches::{self, Switch};
 use fairlab_sched::features::Demo;
 use fairlab_sched::series::KernelSeries;
-use fairlab_study::switches::{self, Switch};
 
 /// Returns the switches of a series with their demos.
 fn demos(series: KernelSeries) -> Vec<(Switch, Demo)> {

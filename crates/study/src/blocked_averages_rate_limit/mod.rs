@@ -8,13 +8,16 @@
 mod experiment;
 mod scaling;
 
+use crate::ProgressReporter;
+use crate::StudyError;
+use crate::StudyOptions;
 use crate::definition::{ChangeAs, RowDefinition, StudyDefinition};
 use crate::progress_sum::ProgressSum;
 use crate::report::{MeasuredFigure, ReportTable, StudyReport};
-use crate::statistics::Statistic;
 use crate::table_schema::TableSchema;
-use crate::{ProgressReporter, StudyError, StudyOptions, pool};
 use experiment::{ExperimentCase, ExperimentRun, MachineChange};
+use fairlab_experiment::pool;
+use fairlab_experiment::statistics::Statistic;
 use std::collections::BTreeMap;
 
 /// Machine of all runs.

@@ -4,11 +4,13 @@
 
 use super::experiment::{ExperimentCase, ExperimentRun, MachineChange};
 use super::{Job, run_all};
-use crate::charts::{Chart, lines};
+use crate::StudyError;
+use crate::StudyOptions;
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
 use crate::progress_sum::ProgressSum;
 use crate::report::{MeasuredFigure, ReportTable};
-use crate::{StudyError, StudyOptions, pool};
+use fairlab_experiment::charts::{Chart, lines};
+use fairlab_experiment::pool;
 
 /// Numbers of inactive groups.
 const NUMBERS: [u32; 6] = [0, 25, 50, 100, 200, 400];

@@ -4,10 +4,10 @@
 use super::DataStudy;
 use super::figures::MetricError;
 use super::measure::{ExtractPairsFn, HistogramRequest, RunNumbers};
-use super::path::ResultPath;
-use crate::charts::{self, Chart};
 use crate::definition::FigureValue;
 use crate::report::{ReportRow, ReportTable};
+use fairlab_experiment::charts::{self, Chart};
+use fairlab_experiment::path::ResultPath;
 use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

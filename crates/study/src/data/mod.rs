@@ -12,7 +12,6 @@ mod check;
 pub(crate) mod execute;
 pub mod figures;
 mod measure;
-pub mod path;
 pub mod robustness;
 mod rows;
 pub mod runs;
@@ -20,13 +19,16 @@ pub mod span;
 pub mod tasks;
 pub mod workloads;
 
-use crate::charts::Chart;
+use crate::ExternalRunner;
+use crate::StudyError;
+use crate::StudyLength;
+use crate::StudyOptions;
 use crate::definition::{StudyDefinition, TableDefinition};
 use crate::read::error_in;
 use crate::report::ReportTable;
-use crate::{ExternalRunner, StudyError, StudyLength, StudyOptions};
 use execute::{PreparedCase, RunEnv, Variation};
 use fairlab_board::MachineDescription;
+use fairlab_experiment::charts::Chart;
 use fairlab_machine::sim::Setup;
 use fairlab_run::prepare::DEFAULT_MACHINE;
 use fairlab_run::warmup::Warmup;
@@ -239,7 +241,7 @@ impl<'a> DataStudy<'a> {
         notes.push(format!(
             "Runs: {}. A spread is half the range over the seeds; an interval has 95 % of {} bootstrap draws.",
             run_texts.join("; "),
-            crate::statistics::NR_DRAWS
+            fairlab_experiment::statistics::NR_DRAWS
         ));
         notes.extend(self.choices.perturb_note());
         if self.choices.options.quick && self.definition.robustness.is_some() {

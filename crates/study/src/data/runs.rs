@@ -5,6 +5,7 @@
 use super::span::TimeSpan;
 use super::tasks::TaskFamily;
 use crate::StudyOptions;
+use fairlab_experiment::parameter::ParameterValue;
 use fairlab_run::settings::Settings;
 use fairlab_run::values::GovernorName;
 use fairlab_run::warmup::Warmup;
@@ -95,18 +96,6 @@ pub struct StartTimes {
     pub within: Option<TimeSpan>,
 }
 
-/// Value of a parameter.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum ParameterValue {
-    /// Integer, written without a decimal point.
-    Number(i64),
-    /// Number with a decimal point.
-    Real(f64),
-    /// Text, such as an option of a benchmark.
-    Text(String),
-}
-
 /// Run with one value for each parameter, after `--quick` and other options.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunCase {
@@ -136,16 +125,6 @@ pub(crate) enum WorkloadSource {
     Scenario(String),
     Bench(String),
     Tasks(Vec<TaskFamily>),
-}
-
-impl std::fmt::Display for ParameterValue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Real(number) => write!(f, "{number}"),
-            Self::Text(text) => f.write_str(text),
-        }
-    }
 }
 
 impl StartTimes {

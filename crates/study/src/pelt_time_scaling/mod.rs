@@ -10,10 +10,12 @@ mod ramp;
 mod ranges;
 mod response;
 
+use crate::ProgressReporter;
+use crate::StudyError;
+use crate::StudyOptions;
 use crate::definition::StudyDefinition;
 use crate::report::StudyReport;
 use crate::table_schema::TableSchema;
-use crate::{ProgressReporter, StudyError, StudyOptions};
 
 /// Schemas of the tables that the code fills.
 pub(crate) const TABLES: &[TableSchema] = &[

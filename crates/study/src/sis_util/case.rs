@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs of the study: a benchmark with a load on a machine under an arm.
 
+use crate::StudyError;
+use crate::StudyLength;
 use crate::definition::ArmDefinition;
 use crate::run::machine;
 use crate::window::{WindowCounts, WindowSpan, run_window};
-use crate::{StudyError, StudyLength};
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::Starts;

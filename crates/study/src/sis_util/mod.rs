@@ -16,13 +16,16 @@ mod nr_scan;
 mod plots;
 mod small_llc;
 
+use crate::ProgressReporter;
+use crate::StudyError;
+use crate::StudyLength;
+use crate::StudyOptions;
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
-use crate::pool;
 use crate::progress_sum::ProgressSum;
 use crate::report::{MeasuredFigure, ReportRow, ReportTable, StudyReport};
 use crate::window::WindowCounts;
-use crate::{ProgressReporter, StudyError, StudyLength, StudyOptions};
 use case::{FIRST_HIGH_LOAD, MACHINE, SisUtilBench, SisUtilCase, UPTIME};
+use fairlab_experiment::pool;
 use figures::RowFigures;
 pub(crate) use labels::TABLES;
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,8 +7,8 @@
 
 use crate::StudyError;
 use crate::definition::StudyDefinition;
-use crate::pool;
 use crate::report::{MeasuredFigure, ReportRow, ReportTable};
+use fairlab_experiment::pool;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_run::drive::drive_through;

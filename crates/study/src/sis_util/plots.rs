@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Charts of the study: throughput and search metrics by load, and the time that searches take.
 
-use crate::charts::{Chart, Line, bars, lines};
 use crate::report::{ReportRow, ReportTable};
+use fairlab_experiment::charts::{Chart, Line, bars, lines};
 
 /// Draws the tables that have rows for more than one load, and the histogram.
 pub(super) fn pictures(tables: &[ReportTable]) -> Vec<Chart> {

@@ -9,11 +9,11 @@
 use super::case::{UPTIME, add_daemons};
 use crate::StudyError;
 use crate::definition::StudyDefinition;
-use crate::pool;
 use crate::progress_sum::ProgressSum;
 use crate::report::{MeasuredFigure, ReportTable};
 use crate::run::machine;
 use crate::window::{WindowCounts, WindowSpan, run_window};
+use fairlab_experiment::pool;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::hackbench::{Hackbench, LOOP};
 use std::collections::BTreeMap;

@@ -5,10 +5,10 @@
 use crate::execution::trial::Trial;
 use crate::output::progress::CountProgress;
 use crate::values::error::CliError;
+use fairlab_experiment::bisect::Switches;
+use fairlab_experiment::metrics::{self, Metric, MetricDirection, RequestedMetric};
 use fairlab_run::settings::Setting;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
-use fairlab_study::experiment::bisect::Switches;
-use fairlab_study::experiment::metrics::{self, Metric, MetricDirection, RequestedMetric};
 use fairlab_workload::message::Message;
 use std::sync::Mutex;
 

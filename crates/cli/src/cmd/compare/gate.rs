@@ -8,9 +8,9 @@ use crate::args::compare::{CompareArgs, FailOn};
 use crate::output::experiment::report::ExperimentReport;
 use crate::output::figures::counted;
 use crate::values::error::CliError;
-use fairlab_study::experiment::Observation;
-use fairlab_study::experiment::comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
-use fairlab_study::experiment::rank::enough;
+use fairlab_experiment::Observation;
+use fairlab_experiment::comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
+use fairlab_experiment::rank::enough;
 use fairlab_workload::message::Message;
 
 /// Refuses, after a first repetition, what could not fail. Without a gate there is no first repetition.

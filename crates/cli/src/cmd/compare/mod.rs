@@ -2,7 +2,7 @@
 //! `fairlab compare`: a workload or a benchmark under several arms.
 //!
 //! All arms have the same seeds, so differences between them follow from their changes. Statistics are those of
-//! `fairlab_study::experiment`; one run of each arm is the case of one repetition. The report is written in the requested formats
+//! `fairlab_experiment`; one run of each arm is the case of one repetition. The report is written in the requested formats
 //! ([`crate::output::experiment`]). [`gate`] decides whether the command fails.
 
 mod gate;
@@ -17,12 +17,12 @@ use crate::values::arms::Arm;
 use crate::values::error::{CliError, command_line};
 use crate::values::interrupt;
 use crate::values::whole_file::AtomicFile;
+use fairlab_experiment::comparison::{Comparison, ComparisonRules};
+use fairlab_experiment::{repeat, until_found};
 use fairlab_run::job::RunOutputs;
 use fairlab_run::kernels::additions::MissingAddition;
 use fairlab_run::spec::RunSpec;
 use fairlab_run::values::{EngineName, Starts};
-use fairlab_study::experiment::comparison::{Comparison, ComparisonRules};
-use fairlab_study::experiment::{repeat, until_found};
 use fairlab_workload::message::Message;
 use std::path::Path;
 use std::time::Instant;
@@ -130,7 +130,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         if repetitions.is_empty() {
             return Err(no_repetition_error(output));
         }
-        (fairlab_study::experiment::comparison::compare(&repetitions, rules), None)
+        (fairlab_experiment::comparison::compare(&repetitions, rules), None)
     };
     // The report names the arms that run without something.
     let named: Vec<String> = missing.iter().flatten().map(MissingAddition::warning).collect();

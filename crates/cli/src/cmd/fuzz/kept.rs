@@ -4,8 +4,8 @@
 
 use super::check::FuzzCheck;
 use crate::values::error::CliError;
-use fairlab_study::fuzz::ingredients::Ingredient;
-use fairlab_study::fuzz::{FuzzFinding, rtapp, scenario};
+use fairlab_fuzz::ingredients::Ingredient;
+use fairlab_fuzz::{FuzzFinding, rtapp, scenario};
 use fairlab_workload::files;
 use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@ use crate::values::error::CliError;
 use crate::values::whole_file::AtomicFile;
 use fairlab_native::record::{Calibration, LineLatency};
 use fairlab_native::spread::Spread;
-use fairlab_study::validation::{kernel_speeds, short_name, time_text};
+use fairlab_validation::{kernel_speeds, short_name, time_text};
 use fairlab_workload::bench::micro::MicroTest;
 use fairlab_workload::message::Message;
 

@@ -7,7 +7,7 @@ use crate::output::Output;
 use crate::values::error::CliError;
 use crate::values::whole_file::AtomicFile;
 use fairlab_board::capture;
-use fairlab_study::validation::with_facts;
+use fairlab_validation::with_facts;
 use serde_json::json;
 
 pub(crate) fn capture(output: &mut Output, args: &CaptureArgs) -> Result<(), CliError> {

@@ -12,6 +12,7 @@ use crate::values::error::CliError;
 use crate::values::interrupt;
 use crate::values::whole_file::AtomicFile;
 use fairlab_board::capture;
+use fairlab_experiment::pool;
 use fairlab_native::record::{Calibration, SCHEMA};
 use fairlab_native::spread::Spread;
 use fairlab_run::input::InputFile;
@@ -20,8 +21,7 @@ use fairlab_run::prepare::prepare;
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use fairlab_run::values::{CostChoice, CostSource};
-use fairlab_study::pool;
-use fairlab_study::validation::{self, MIN_QUANTITIES, Model, Validation, error_text, short_name, time_text};
+use fairlab_validation::{MIN_QUANTITIES, Model, Validation, error_text, short_name, time_text};
 use fairlab_workload::bench::Benchmark;
 use fairlab_workload::bench::micro::{Micro, MicroTest};
 use fairlab_workload::bench::schbench::Schbench;
@@ -69,7 +69,7 @@ pub(crate) fn validate(output: &mut Output, args: &ValidateArgs) -> Result<(), C
         None => measure(output, &args.measure)?,
     };
     if let Some(text) = this_machine.filter(|_| has_own_costs) {
-        let text = validation::with_facts(&text, &measured).map_err(|error| {
+        let text = fairlab_validation::with_facts(&text, &measured).map_err(|error| {
             let help = "take the costs of a machine with --prices NAME";
             CliError::Input(error.about("no facts follow from the measurement").with_help(help))
         })?;
@@ -132,7 +132,7 @@ fn simulate(
     nr_cpus: usize,
     runs: u64,
 ) -> Result<Vec<(String, Vec<f64>)>, CliError> {
-    let models = validation::models(measured, u32::try_from(nr_cpus).unwrap_or(u32::MAX));
+    let models = fairlab_validation::models(measured, u32::try_from(nr_cpus).unwrap_or(u32::MAX));
     let jobs: Vec<(&Model, u64)> = models.iter().flat_map(|model| (1..=runs).map(move |seed| (model, seed))).collect();
     let progress = RunsProgress::new(jobs.len());
     let results = pool::all(jobs, |(model, seed)| {

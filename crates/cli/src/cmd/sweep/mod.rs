@@ -9,12 +9,12 @@ use crate::output::progress::CountProgress;
 use crate::values::error::CliError;
 use crate::values::interrupt;
 use crate::values::whole_file::AtomicFile;
+use fairlab_experiment::pool;
 use fairlab_sched::units::Nanos;
-use fairlab_study::pool;
-use fairlab_study::sweep::export::SweepTable;
-use fairlab_study::sweep::plan::SweepPlan;
-use fairlab_study::sweep::run::{identified, pending, run};
-use fairlab_study::sweep::store::{PointStore, StoreError, StoredPoint, StoredResult};
+use fairlab_sweep::export::SweepTable;
+use fairlab_sweep::plan::SweepPlan;
+use fairlab_sweep::run::{identified, pending, run};
+use fairlab_sweep::store::{PointStore, StoreError, StoredPoint, StoredResult};
 use fairlab_workload::files;
 use fairlab_workload::message::Message;
 use points::PlanRunner;
@@ -158,7 +158,7 @@ fn dry_run(
     output: &mut Output,
     args: &SweepArgs,
     runs: &PlanRunner,
-    points: &[(String, fairlab_study::sweep::plan::SweepPoint)],
+    points: &[(String, fairlab_sweep::plan::SweepPoint)],
     store: Option<PointStore>,
 ) -> Result<(), CliError> {
     let known = store.map(|store| store.points()).transpose().map_err(store_error)?.unwrap_or_default();

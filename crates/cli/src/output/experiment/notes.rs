@@ -5,9 +5,9 @@
 //! with their sentences, and the audit recomputes their fields.
 
 use crate::output::figures::counted;
+use fairlab_experiment::intervals::{IntervalMethod, MIN_PAIRS_OF_INTERVAL};
+use fairlab_experiment::states::{PairEnds, RunState, SplitRuns};
 use fairlab_run::kernels::additions::MissingAddition;
-use fairlab_study::experiment::intervals::{IntervalMethod, MIN_PAIRS_OF_INTERVAL};
-use fairlab_study::experiment::states::{PairEnds, RunState, SplitRuns};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;

@@ -3,10 +3,10 @@
 
 use super::notes::{NeededRuns, Note, RepetitionsNote, Statement, TooFewNote};
 use super::verdict::ArmVerdict;
+use fairlab_experiment::comparison::{Comparison, MetricRow};
+use fairlab_experiment::work::is_at_equal_work;
 use fairlab_measure::summary::{RunSubject, RunSummary};
 use fairlab_run::kernels::additions::MissingAddition;
-use fairlab_study::experiment::comparison::{Comparison, MetricRow};
-use fairlab_study::experiment::work::is_at_equal_work;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -4,8 +4,8 @@
 use super::super::notes::Note;
 use super::ExperimentReport;
 use super::values::figure_text;
-use fairlab_study::experiment::comparison::{ChangeVerdict, MetricRow};
-use fairlab_study::experiment::metrics::MetricDirection;
+use fairlab_experiment::comparison::{ChangeVerdict, MetricRow};
+use fairlab_experiment::metrics::MetricDirection;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use std::io;

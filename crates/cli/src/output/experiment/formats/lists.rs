@@ -7,8 +7,8 @@
 
 use super::super::notes::Note;
 use super::ExperimentReport;
-use fairlab_study::experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
-use fairlab_study::experiment::metrics::MetricDirection;
+use fairlab_experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
+use fairlab_experiment::metrics::MetricDirection;
 
 fn judged(report: &ExperimentReport) -> impl Iterator<Item = &MetricRow> {
     report.comparison.rows.iter().filter(|row| row.metric.better != MetricDirection::Neither)

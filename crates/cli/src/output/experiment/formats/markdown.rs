@@ -4,7 +4,7 @@
 use super::values::figure_text;
 use super::{ExperimentReport, metric_text};
 use crate::values::error::quote_for_shell;
-use fairlab_study::experiment::comparison::{ArmFigure, MetricRow};
+use fairlab_experiment::comparison::{ArmFigure, MetricRow};
 
 pub(super) fn text(report: &ExperimentReport) -> String {
     let mut text = format!("### {}\n", escape_cell(&report.title()));

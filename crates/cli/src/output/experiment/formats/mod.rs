@@ -10,7 +10,7 @@ mod values;
 use super::report::ExperimentReport;
 use crate::output::Styles;
 use crate::values::error::{CliError, quote_for_shell};
-use fairlab_study::experiment::page::{PageHead, page};
+use fairlab_experiment::page::{PageHead, page};
 use fairlab_workload::message::Message;
 
 pub(crate) use values::{metric_text, signed};

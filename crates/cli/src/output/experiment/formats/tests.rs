@@ -2,10 +2,10 @@
 //! Each form shows what it is to show, of a comparison with one metric of each kind.
 
 use super::*;
+use fairlab_experiment::Observation;
+use fairlab_experiment::comparison::{ComparisonRules, compare};
+use fairlab_experiment::metrics::{Metric, MetricDirection};
 use fairlab_measure::summary::RunSubject;
-use fairlab_study::experiment::Observation;
-use fairlab_study::experiment::comparison::{ComparisonRules, compare};
-use fairlab_study::experiment::metrics::{Metric, MetricDirection};
 
 const STYLES: Styles = Styles { on: false };
 

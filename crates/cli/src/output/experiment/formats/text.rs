@@ -7,7 +7,7 @@ use super::values::{figure_text, unsigned};
 use super::{ExperimentReport, metric_text, signed};
 use crate::output::table::{Align, Cell, Table};
 use crate::output::{Styles, wrap};
-use fairlab_study::experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
+use fairlab_experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
 
 pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
     let mut text = report.stop_note().map_or_else(String::new, |stopped| wrap(&stopped.to_string(), 2));

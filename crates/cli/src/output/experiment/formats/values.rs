@@ -2,7 +2,7 @@
 //! Values of metrics for people.
 
 use crate::output::figures::time;
-use fairlab_study::experiment::comparison::ArmFigure;
+use fairlab_experiment::comparison::ArmFigure;
 
 pub(crate) fn metric_text(unit: &str, value: f64) -> String {
     let ns = |per: f64| {

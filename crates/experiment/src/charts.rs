@@ -32,14 +32,14 @@ type DrawError<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::Er
 pub(crate) type Bars = (String, f64, Option<f64>);
 
 /// Draws a pair of bars for each row.
-pub(crate) fn bars(name: &str, title: &str, unit: &str, rows: &[Bars]) -> Chart {
+pub fn bars(name: &str, title: &str, unit: &str, rows: &[Bars]) -> Chart {
     let rows: Vec<_> =
         rows.iter().map(|(label, simulated, published)| (label.clone(), vec![Some(*simulated), *published])).collect();
     grouped_bars(name, title, unit, &["simulated", "published"], &rows)
 }
 
 /// Draws a group of bars for each row, one for each series that has a value there.
-pub(crate) fn grouped_bars(
+pub fn grouped_bars(
     name: &str,
     title: &str,
     unit: &str,
@@ -86,11 +86,11 @@ pub(crate) fn grouped_bars(
 
 /// Row of an effect chart: label, simulated value, its interval, and the published value with its standard
 /// deviation.
-pub(crate) type EffectPoint = (String, f64, Option<[f64; 2]>, Option<(f64, Option<f64>)>);
+pub type EffectPoint = (String, f64, Option<[f64; 2]>, Option<(f64, Option<f64>)>);
 
 /// Draws effects below each other. Each is a point with its interval, next to the published value with two
 /// standard deviations.
-pub(crate) fn effects(name: &str, title: &str, unit: &str, rows: &[EffectPoint]) -> Chart {
+pub fn effects(name: &str, title: &str, unit: &str, rows: &[EffectPoint]) -> Chart {
     let height = 160 + 34 * rows.len() as u32;
     draw_sized(name, (SIZE.0, height), |area| {
         let mut all: Vec<f64> = vec![0.0];
@@ -154,10 +154,10 @@ pub(crate) fn effects(name: &str, title: &str, unit: &str, rows: &[EffectPoint])
 }
 
 /// Line of a chart: the arm's name and its points.
-pub(crate) type Line<'a> = (&'a str, Vec<(f64, f64)>);
+pub type Line<'a> = (&'a str, Vec<(f64, f64)>);
 
 /// Draws a line for each arm. Both axes begin at zero, or at a lower y if a value is negative.
-pub(crate) fn lines(name: &str, title: &str, axes: (&str, &str), arms: &[Line<'_>]) -> Chart {
+pub fn lines(name: &str, title: &str, axes: (&str, &str), arms: &[Line<'_>]) -> Chart {
     draw(name, |area| {
         let points = || arms.iter().flat_map(|(_, points)| points);
         let most = |of: fn(&(f64, f64)) -> f64| points().map(of).fold(1.0, f64::max) * 1.05;

@@ -5,7 +5,7 @@
 use super::PointRunner;
 use super::plan::SweepPoint;
 use super::store::{PointStore, StoreError, StoredPoint, StoredResult, identity};
-use crate::pool;
+use fairlab_experiment::pool;
 use fairlab_workload::message::Message;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};

@@ -4,7 +4,7 @@
 
 use super::comparison::{ChangeVerdict, Comparison, MetricChange, MetricRow};
 use crate::charts::{self, EffectPoint};
-use crate::html::document;
+use crate::document::document;
 use maud::{Markup, PreEscaped, html};
 
 /// Texts of a page besides the numbers.

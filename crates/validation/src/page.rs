@@ -2,7 +2,7 @@
 //! HTML page of a validation, in one file without external resources.
 
 use super::{Validation, ValidationRow, error_text, short_name, time_text};
-use crate::html::document;
+use fairlab_experiment::document::document;
 use fairlab_native::spread::Spread;
 use maud::{Markup, html};
 

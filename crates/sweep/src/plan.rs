@@ -5,8 +5,8 @@
 //! the seeds; an absent part counts as one. Keys are setting names. A key that occurs in braces in the
 //! benchmark line or workload name is replaced there by its value.
 
-use crate::data::runs::ParameterValue;
-use crate::read::toml_error;
+use fairlab_experiment::parameter::ParameterValue;
+use fairlab_experiment::toml_error::toml_error;
 use fairlab_workload::message::Message;
 use rand_pcg::Pcg64Mcg;
 use rand_pcg::rand_core::{Rng, SeedableRng};

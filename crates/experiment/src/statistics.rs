@@ -20,7 +20,7 @@ use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal, Student
 use std::fmt;
 
 /// Number of bootstrap draws for each interval.
-pub(crate) const NR_DRAWS: usize = 2000;
+pub const NR_DRAWS: usize = 2000;
 const SEED: u64 = 0x0066_6169_726c_6162;
 /// Fewer runs get no interval: two values have only three different draws.
 const MIN_RUNS: usize = 3;

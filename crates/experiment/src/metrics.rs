@@ -6,7 +6,7 @@
 
 use super::Observation;
 use super::work::FamilyAmount;
-use crate::data::path::ResultPath;
+use crate::path::ResultPath;
 pub use fairlab_measure::catalogue::MetricDirection;
 use fairlab_measure::catalogue::{Combination, MetricInfo, NAMED, NamedMetric, Scope, WorkRole};
 use fairlab_workload::message::Message;

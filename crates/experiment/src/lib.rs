@@ -5,20 +5,28 @@
 //! [`intervals`], the test of [`rank`] and the minimum detectable effect of [`power`]. [`bisect`] finds the switches among many that
 //! cause a difference. An implementation of [`Arms`] defines how an arm is run.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests advance machines by hand"))]
+
 pub mod bisect;
+pub mod charts;
 pub mod comparison;
+pub mod document;
 pub mod intervals;
 mod judge;
 pub mod metrics;
 pub mod page;
+pub mod parameter;
+pub mod path;
+pub mod pool;
 pub mod power;
 pub mod rank;
 pub mod states;
+pub mod statistics;
 #[cfg(test)]
 mod tests;
+pub mod toml_error;
 pub mod work;
 
-use crate::pool;
 use comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
 use metrics::Metric;
 use std::collections::BTreeSet;

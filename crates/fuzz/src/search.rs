@@ -6,7 +6,7 @@ use super::case::{CaseMachine, FuzzCase};
 use super::ingredients::{self, Ingredient};
 use super::minimise::minimise;
 use super::{PropertyCheck, Violation, generate};
-use crate::pool;
+use fairlab_experiment::pool;
 use fairlab_sched::series::KernelSeries;
 
 /// Number of cases per core that are run before their violations are processed.
