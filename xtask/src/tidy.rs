@@ -113,7 +113,8 @@ pub(crate) fn source_files(root: &Path) -> Result<Vec<PathBuf>> {
             let path = entry?.path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if path.is_dir() {
-                if !["target", "data", "corpus", "artifacts"].contains(&name) {
+                let is_test_data = name == "data" && !path.parent().is_some_and(|parent| parent.ends_with("src"));
+                if !is_test_data && !["target", "corpus", "artifacts"].contains(&name) {
                     folders.push(path);
                 }
             } else if [".rs", ".toml", ".py", ".pyi"].iter().any(|end| name.ends_with(end)) {

@@ -4,7 +4,7 @@
 //!
 //! Besides `name` and `meaning`, the keys of an arm are settings of the catalogue ([`fairlab_run::settings`]).
 
-use crate::StudyError;
+use crate::error::StudyError;
 use fairlab_machine::sim::Setup;
 use fairlab_run::kernels::Kernel;
 use fairlab_run::prepare::apply;

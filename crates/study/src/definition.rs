@@ -2,12 +2,10 @@
 //! Data model of a study's TOML file: arms, runs, and the published tables to reproduce.
 
 pub use crate::arms::ArmDefinition;
-use crate::data::charts::ChartDefinition;
 use crate::data::figures::FigureDefinition;
-use crate::data::robustness::RobustnessDefinition;
+use crate::data::keys::{ChartDefinition, RobustnessDefinition};
 use crate::data::runs::RunDefinition;
 use crate::evidence::Evidence;
-use crate::headline::HeadlineDefinition;
 use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -264,6 +262,25 @@ impl TableDefinition {
         let error = || Message::new(format!("the rule allows {width:.2}, which is wider than {than}"));
         (!is_said).then(|| error().with_help("narrow it, or say `why`"))
     }
+}
+
+/// Headline of a study.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeadlineDefinition {
+    /// The measured quantity in words, such as "change of hackbench time with 16 groups".
+    pub name: String,
+    /// Name of the table.
+    pub table: String,
+    /// Label of the row.
+    pub row: String,
+    /// Arm of the row.
+    pub arm: String,
+    /// Arm from which the headline is a change, in a table whose rows are not changes.
+    pub from: Option<String>,
+    /// Unit of that change: percent, difference or factor.
+    #[serde(default)]
+    pub change_as: ChangeAs,
 }
 
 /// Contents of a study's TOML file.

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Loaded studies, built in or from a file, which can be checked and run.
 
-use crate::BuiltInStudy;
-use crate::ExternalRunner;
 use crate::PreparedCase;
-use crate::ProgressReporter;
-use crate::STUDIES;
-use crate::StudyError;
-use crate::StudyOptions;
-use crate::data::robustness::TABLE;
+use crate::built_in::BuiltInStudy;
+use crate::built_in::STUDIES;
+use crate::data::keys::ROBUSTNESS_TABLE;
 use crate::data::workloads::InputFiles;
 use crate::data::{self, DataStudyResult};
 use crate::definition::StudyDefinition;
-use crate::read::error_in;
+use crate::error::StudyError;
+use crate::error::error_in;
+use crate::external::ExternalRunner;
+use crate::options::StudyOptions;
+use crate::progress::ProgressReporter;
 use crate::report::{ReportTable, StudyReport};
 use crate::table_schema;
 use fairlab_machine::sim::Setup;
@@ -133,7 +133,7 @@ impl LoadedStudy {
         chosen.robustness = None;
         let home = self.home(choices)?;
         let study = data::DataStudy::new(&self.file, &chosen, choices, &home, Some(runner))?;
-        let tally = crate::progress_sum::ProgressSum::new(progress);
+        let tally = crate::progress::ProgressSum::new(progress);
         let DataStudyResult { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
         let mut report = StudyReport::of(&self.definition);
         (report.tables, report.pictures, report.notes) = (tables, pictures, notes);
@@ -186,7 +186,7 @@ impl LoadedStudy {
             let home = self.home(choices)?;
             let study = data::DataStudy::new(&self.file, &chosen, choices, &home, None)?;
             let part = PartialProgress { to: progress, from: 0.0, size };
-            let tally = crate::progress_sum::ProgressSum::new(&part);
+            let tally = crate::progress::ProgressSum::new(&part);
             let DataStudyResult { tables, pictures, notes } = study.run(&|step, part| tally.add(step, part))?;
             (report.tables, report.pictures, report.notes) = (tables, pictures, notes);
         }
@@ -236,7 +236,7 @@ impl LoadedStudy {
             let help = suggest::help(unknown, "tables", &names);
             return Err(error_in(&self.file, "tables", format!("there is no `{unknown}`"), help));
         }
-        if !choices.tables.iter().any(|name| name == TABLE) {
+        if !choices.tables.iter().any(|name| name == ROBUSTNESS_TABLE) {
             if !choices.tables.is_empty() {
                 chosen.robustness = None;
             }
@@ -275,7 +275,7 @@ impl LoadedStudy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::StudyLength;
+    use crate::options::StudyLength;
     use fairlab_run::settings::Settings;
     use fairlab_sched::series::KernelSeries;
     use fairlab_sched::units::Nanos;
@@ -325,7 +325,7 @@ mod tests {
             let settings = Settings { duration: Some(Nanos::from_millis(200)), ..Settings::default() };
             let options = StudyLength { quick: true };
             let choices = StudyOptions { seeds: Some(2), settings, options, ..StudyOptions::default() };
-            let report = pool.install(|| study.run(&choices, &crate::NoProgress)).expect("it runs");
+            let report = pool.install(|| study.run(&choices, &crate::progress::NoProgress)).expect("it runs");
             serde_json::to_string(&report).expect("tables are JSON")
         };
         let one = tables(1);
@@ -340,7 +340,7 @@ mod tests {
             let study = LoadedStudy::new(name).expect("there is such a study");
             let tables = chosen.iter().map(|&table| table.to_owned()).collect();
             let choices = StudyOptions { options: quick, tables, seeds, ..StudyOptions::default() };
-            study.run(&choices, &crate::NoProgress).map(|report| report.tables)
+            study.run(&choices, &crate::progress::NoProgress).map(|report| report.tables)
         };
         let names = |tables: Vec<ReportTable>| tables.into_iter().map(|table| table.name).collect::<Vec<_>>();
         let of_code = tables("sis-util", &["nr_scan"], None).expect("it is filled");
@@ -359,7 +359,7 @@ mod tests {
             let settings = Settings { perturb, ..Settings::default() };
             let options = StudyLength { quick: true };
             let choices = StudyOptions { options, seeds: Some(1), settings, ..StudyOptions::default() };
-            let report = study.run(&choices, &crate::NoProgress).expect("it runs");
+            let report = study.run(&choices, &crate::progress::NoProgress).expect("it runs");
             (serde_json::to_string(&report.tables).expect("tables are JSON"), report.notes)
         };
         let (usual, permuted) = (report(None), report(Some(3)));
@@ -372,7 +372,8 @@ mod tests {
         let study = LoadedStudy::new("sis-util").expect("there is such a study");
         let settings = Settings { duration: Some(Nanos::from_secs(1)), ..Settings::default() };
         let choices = StudyOptions { settings, ..StudyOptions::default() };
-        let message = Message::from(study.run(&choices, &crate::NoProgress).expect_err("it has code")).one_line();
+        let message =
+            Message::from(study.run(&choices, &crate::progress::NoProgress).expect_err("it has code")).one_line();
         assert!(
             message.starts_with("study sis-util: code fills some of its tables, and does not support --span help: "),
             "{message}"

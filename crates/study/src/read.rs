@@ -5,21 +5,9 @@
 //! machines or runs.
 
 use crate::definition::StudyDefinition;
+use crate::error::{error_in, unknown};
 use fairlab_experiment::toml_error::toml_error;
 use fairlab_workload::message::Message;
-use fairlab_workload::suggest;
-use std::fmt;
-
-/// Returns the error of a name or value at one `place` of a study file: a table, row, arm or key.
-pub(crate) fn error_in(file: &str, place: &str, text: impl fmt::Display, help: impl Into<String>) -> Message {
-    Message::in_file(file, format!("{place}: {text}")).with_help(help)
-}
-
-/// Returns the error of a run with the names of the study's file and of the run; the place stays that in the workload.
-pub(crate) fn of_run(file: &str, run: &str, error: Message) -> Message {
-    let subject = if error.place.is_some() { format!("run {run} of {file}") } else { format!("run {run}") };
-    error.about(subject).with_file(file)
-}
 
 impl StudyDefinition {
     /// Parses and checks a study; `file` is the file name that messages use.
@@ -71,11 +59,6 @@ impl StudyDefinition {
         }
         Ok(())
     }
-}
-
-/// Returns the error for an unknown name, with a suggestion from the `known` ones.
-pub(crate) fn unknown(file: &str, place: &str, what: &str, name: &str, known: &[&str]) -> Message {
-    error_in(file, place, format!("there is no {what} {name}"), suggest::help(name, &format!("{what}s"), known))
 }
 
 #[cfg(test)]

@@ -3,41 +3,17 @@
 
 mod judge;
 
+pub use judge::RowVerdict;
+
 use crate::definition::{ChangeAs, FigureValue, RowDefinition, StudyDefinition, TableDefinition};
-use crate::evidence::{Evidence, EvidenceCounts};
+use crate::evidence::Evidence;
 use fairlab_experiment::charts::Chart;
 use fairlab_experiment::statistics::{Statistic, interval, interval_of_pairs};
 use judge::judge;
 use serde::Serialize;
-use std::fmt;
 
 /// Version of the JSON form of a [`StudyReport`].
 pub const SCHEMA: &str = "study/1";
-
-/// Result of the comparison of a row with its published value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RowVerdict {
-    /// The simulated value matches the published one within the row's rule.
-    Reproduced,
-    /// The change has the right sign, but not the right size.
-    DirectionOnly,
-    /// The simulated value does not match the published one.
-    NotReproduced,
-    /// No value was published for this row.
-    NotPublished,
-}
-
-impl fmt::Display for RowVerdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Reproduced => "reproduced",
-            Self::DirectionOnly => "direction only",
-            Self::NotReproduced => "not reproduced",
-            Self::NotPublished => "-",
-        })
-    }
-}
 
 /// Row of a report's table.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -125,11 +101,6 @@ impl StudyReport {
             outputs: Vec::new(),
             pictures: Vec::new(),
         }
-    }
-
-    /// Numbers of reproduced published rows, by kind of evidence.
-    pub fn headline(&self) -> EvidenceCounts {
-        EvidenceCounts::of(&self.tables)
     }
 }
 

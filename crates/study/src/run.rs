@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs of a study: one workload on one machine under one arm.
 
-use crate::StudyError;
 use crate::definition::ArmDefinition;
+use crate::error::StudyError;
 use fairlab_board::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::Observer;

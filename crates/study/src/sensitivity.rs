@@ -6,12 +6,12 @@
 //! about that interval, so a change of at most half its width times the root of two is within noise. Facts that act
 //! together, and a wrong range, are not found.
 
-use crate::ProgressReporter;
-use crate::StudyError;
-use crate::StudyOptions;
 use crate::definition::FigureValue;
+use crate::error::StudyError;
 use crate::loaded::LoadedStudy;
-use crate::progress_sum::ProgressSum;
+use crate::options::StudyOptions;
+use crate::progress::ProgressReporter;
+use crate::progress::ProgressSum;
 use crate::report::ReportRow;
 use fairlab_board::{FactKey, MachineDescription};
 use fairlab_experiment::pool;

@@ -3,9 +3,9 @@
 //!
 //! Data with any other table or label are rejected, because nothing would be measured for them.
 
-use crate::data::robustness::TABLE;
+use crate::data::keys::ROBUSTNESS_TABLE;
 use crate::definition::{StudyDefinition, TableDefinition};
-use crate::read::error_in;
+use crate::error::error_in;
 use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 
@@ -81,7 +81,7 @@ pub(crate) fn check(file: &str, study: &StudyDefinition, forms: &[TableSchema]) 
             return Err(wrong("this name is already used above", "merge the rows of both tables".to_owned()));
         }
         // Rows of data have their own checks. The table of varied settings has no rows in the data.
-        let is_varied = study.robustness.is_some() && table.name == TABLE;
+        let is_varied = study.robustness.is_some() && table.name == ROBUSTNESS_TABLE;
         if table.is_data() || is_varied {
             continue;
         }
@@ -105,16 +105,16 @@ pub(crate) fn check(file: &str, study: &StudyDefinition, forms: &[TableSchema]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::STUDIES;
+    use crate::built_in::STUDIES;
     use crate::definition::RowDefinition;
 
     /// Built-in studies that have code.
-    fn of_code() -> impl Iterator<Item = &'static crate::BuiltInStudy> {
+    fn of_code() -> impl Iterator<Item = &'static crate::built_in::BuiltInStudy> {
         STUDIES.iter().filter(|study| study.body.is_some())
     }
 
     /// Returns the error message for a study whose data `change` has modified.
-    fn complaint(study: &crate::BuiltInStudy, change: impl FnOnce(&mut StudyDefinition)) -> String {
+    fn complaint(study: &crate::built_in::BuiltInStudy, change: impl FnOnce(&mut StudyDefinition)) -> String {
         let mut definition = StudyDefinition::parse(&study.file(), study.data).expect("the data are well formed");
         change(&mut definition);
         check(&study.file(), &definition, study.forms).expect_err("it was changed for the worse").one_line()

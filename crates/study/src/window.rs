@@ -5,8 +5,8 @@
 //! Benchmarks with published results of 100 s runs spend nearly all of that time in a steady state, so a few
 //! milliseconds of it suffice for a measurement.
 
-use crate::StudyError;
 use crate::definition::ArmDefinition;
+use crate::error::StudyError;
 use crate::run::setup;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, NoObserver, Observer};

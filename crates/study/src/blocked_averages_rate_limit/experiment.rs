@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! One run of schbench with inactive groups on the device, and its measurements.
 
-use super::MACHINE;
-use crate::StudyError;
 use crate::definition::ArmDefinition;
+use crate::error::StudyError;
 use crate::run::{machine, setup};
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::hardware::{FrequencyDomain, Hardware};
@@ -21,6 +20,9 @@ use fairlab_workload::bench::schbench::{SAMPLE, Schbench};
 use fairlab_workload::bench::services::Services;
 use fairlab_workload::workload::Workload;
 use std::collections::BTreeMap;
+
+/// Machine of all runs.
+const MACHINE: &str = "sc7180";
 
 /// Time for which the services run before the benchmark starts, so that groups have load and frequencies have
 /// settled. The benchmark itself has no warm-up: its first cycles are among the published samples.
@@ -333,7 +335,7 @@ mod tests {
         StudyDefinition::parse("studies/blocked-averages-rate-limit.toml", text).expect("it is a study")
     }
 
-    const CASE: ExperimentCase = super::super::usual(0);
+    const CASE: ExperimentCase = super::super::jobs::usual(0);
 
     #[test]
     fn both_arms_are_the_kernel_5_4_but_for_the_limit() {

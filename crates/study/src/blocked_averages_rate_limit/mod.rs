@@ -6,27 +6,21 @@
 //! of groups, the frequencies, HZ, costs and kernels.
 
 mod experiment;
+mod jobs;
 mod scaling;
 
-use crate::ProgressReporter;
-use crate::StudyError;
-use crate::StudyOptions;
 use crate::definition::{ChangeAs, RowDefinition, StudyDefinition};
-use crate::progress_sum::ProgressSum;
+use crate::error::StudyError;
+use crate::options::StudyOptions;
+use crate::progress::ProgressReporter;
+use crate::progress::ProgressSum;
 use crate::report::{MeasuredFigure, ReportTable, StudyReport};
 use crate::table_schema::TableSchema;
-use experiment::{ExperimentCase, ExperimentRun, MachineChange};
+use experiment::ExperimentRun;
 use fairlab_experiment::pool;
 use fairlab_experiment::statistics::Statistic;
+use jobs::{GROUPS, HZ, Job, percentile, run_all, usual};
 use std::collections::BTreeMap;
-
-/// Machine of all runs.
-const MACHINE: &str = "sc7180";
-/// Tick frequency of the device, as in its machine file. Another table uses 250.
-const HZ: u64 = 1000;
-/// Number of inactive groups, calibrated so that one newly-idle load balance visits as many cfs_rqs as
-/// published.
-const GROUPS: u32 = 32;
 
 /// 99th percentile of schbench as published before the change, in microseconds.
 const PUBLISHED_99TH_US: f64 = 12_656.0;
@@ -46,23 +40,6 @@ pub(crate) const TABLES: &[TableSchema] = &[
     TableSchema::one_of("placing", &["slow", "slow, chosen otherwise", "chosen by energy"]),
     TableSchema::one_of("runs", &["three or more", "one or more", "99.0th as published before"]),
 ];
-
-/// Run to execute: the name of its arm, and its case.
-type Job = (String, ExperimentCase);
-
-/// Executes runs in parallel, and returns their results in order. `on_run` is called after each run.
-fn run_all(study: &StudyDefinition, jobs: &[Job], on_run: impl Fn() + Sync) -> Result<Vec<ExperimentRun>, StudyError> {
-    pool::all(jobs.iter().collect(), |(arm, case)| {
-        let found = case.run(study.arm(arm))?;
-        on_run();
-        Ok(found)
-    })
-}
-
-/// Returns the default case with a seed.
-const fn usual(seed: u64) -> ExperimentCase {
-    ExperimentCase { hz: HZ, groups: GROUPS, fixed: None, change: MachineChange::None, set: &[], seed }
-}
 
 /// Fills the tables that have published values.
 fn fill(study: &StudyDefinition, by_arm: &BTreeMap<&str, Vec<ExperimentRun>>) -> Vec<ReportTable> {
@@ -177,13 +154,6 @@ fn latency(found: &ExperimentRun, label: &str) -> f64 {
         "max" => f64::from(found.schbench.max_us),
         percent => percentile(found, percent),
     }
-}
-
-/// Returns a percentile by its label, such as `99.5th`, in microseconds.
-fn percentile(found: &ExperimentRun, label: &str) -> f64 {
-    let percentiles = &found.schbench.percentiles;
-    let row = percentiles.iter().find(|row| format!("{:.1}th", row.percent) == label);
-    f64::from(row.unwrap_or_else(|| panic!("schbench has no percentile {label}")).value)
 }
 
 fn notes(seeds: u64) -> Vec<String> {

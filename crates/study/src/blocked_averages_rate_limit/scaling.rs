@@ -3,11 +3,11 @@
 //! groups, the frequency, HZ, the costs of kernel code, the energy model, and changes of later kernels.
 
 use super::experiment::{ExperimentCase, ExperimentRun, MachineChange};
-use super::{Job, run_all};
-use crate::StudyError;
-use crate::StudyOptions;
+use super::jobs::{Job, percentile, run_all, usual};
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
-use crate::progress_sum::ProgressSum;
+use crate::error::StudyError;
+use crate::options::StudyOptions;
+use crate::progress::ProgressSum;
 use crate::report::{MeasuredFigure, ReportTable};
 use fairlab_experiment::charts::{Chart, lines};
 use fairlab_experiment::pool;
@@ -53,7 +53,7 @@ struct Axis {
 }
 
 fn axes() -> [Axis; 6] {
-    let case = super::usual(0);
+    let case = usual(0);
     let changed = |(label, change): (&str, MachineChange)| (label.to_owned(), ExperimentCase { change, ..case });
     let groups = NUMBERS.map(|groups| (format!("{groups} groups"), ExperimentCase { groups, ..case }));
     let frequencies = std::iter::zip(PLACES, MHZ)
@@ -123,8 +123,8 @@ fn figure(found: &ExperimentRun, which: usize) -> f64 {
     match which {
         0 => found.longest.0 as f64 / 1000.0,
         1 => found.calls_per_s,
-        2 => super::percentile(found, "50.0th"),
-        3 => super::percentile(found, "99.0th"),
+        2 => percentile(found, "50.0th"),
+        3 => percentile(found, "99.0th"),
         4 => found.placing.slow(),
         _ => f64::from(found.placing.slow() >= 3.0) * 100.0,
     }

@@ -1,57 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `[[picture]]`: charts of a table's rows, and histograms from the results of runs.
 
-use super::DataStudy;
+use super::data_study::DataStudy;
 use super::figures::MetricError;
+use super::keys::{ChartDefinition, ChartKind};
 use super::measure::{ExtractPairsFn, HistogramRequest, RunNumbers};
 use crate::definition::FigureValue;
 use crate::report::{ReportRow, ReportTable};
 use fairlab_experiment::charts::{self, Chart};
 use fairlab_experiment::path::ResultPath;
 use fairlab_workload::message::Message;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// Definition of a chart in a study's file.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ChartDefinition {
-    /// Short name; the file name is the study's name and this one.
-    pub name: String,
-    /// Title of the chart.
-    pub title: String,
-    /// Kind of chart, which determines the other keys.
-    pub kind: ChartKind,
-    /// Table whose rows are drawn; not used by histograms.
-    pub table: Option<String>,
-    /// Arms to draw; by default all of the table, or all of the study for a histogram.
-    #[serde(default)]
-    pub arms: Vec<String>,
-    /// Whether each arm has its own chart with the published values, instead of one chart for all arms.
-    #[serde(default)]
-    pub split: bool,
-    /// Label of the horizontal axis. The x value of a line's point is the first number in the row's label.
-    #[serde(default)]
-    pub x: String,
-    /// Run of a histogram.
-    pub run: Option<String>,
-    /// Path of a histogram's pairs of value and count in the run's result.
-    pub path: Option<String>,
-}
-
-/// Kind of chart: bars, lines or a distribution.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ChartKind {
-    /// One bar for each row.
-    Bars,
-    /// One line for each arm.
-    Lines,
-    /// One bar for each value of a histogram.
-    Histogram,
-    /// Distribution of the runs of each row: a bar for each of ten ranges.
-    Runs,
-}
 
 /// Histogram that a chart needs from a run.
 pub(super) struct HistogramSource {

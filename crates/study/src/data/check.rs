@@ -4,12 +4,12 @@
 //!
 //! The last two need a trial of each run, a few milliseconds long.
 
-use super::DataStudy;
-use super::charts::ChartKind;
+use super::data_study::DataStudy;
 use super::execute::Variation;
 use super::figures::MetricError;
-use crate::StudyError;
-use crate::read::{error_in, unknown};
+use super::keys::ChartKind;
+use crate::error::StudyError;
+use crate::error::{error_in, unknown};
 use fairlab_experiment::path::ResultPath;
 use fairlab_experiment::pool;
 use fairlab_sched::units::Nanos;

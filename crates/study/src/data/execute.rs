@@ -9,10 +9,10 @@
 
 use super::runs::RunCase;
 use super::workloads::{InputFiles, PreparedWorkload};
-use crate::ExternalRunner;
-use crate::StudyError;
 use crate::definition::ArmDefinition;
-use crate::read::of_run;
+use crate::error::StudyError;
+use crate::error::of_run;
+use crate::external::ExternalRunner;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_measure::bench::elapsed::LastExit;

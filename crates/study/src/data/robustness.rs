@@ -4,46 +4,18 @@
 //! The table `robustness` has other seeds, half and twice the length, and permutations of simultaneous events. It is
 //! filled only without `--quick`.
 
-use super::DataStudy;
+use super::data_study::DataStudy;
 use super::execute::Variation;
-use super::span::TimeSpan;
-use crate::StudyError;
+use super::keys::RobustnessDefinition;
 use crate::definition::{RowDefinition, TableDefinition};
+use crate::error::StudyError;
 use crate::report::{MeasuredFigure, ReportRow, ReportTable, RowVerdict};
 use fairlab_experiment::pool;
 use fairlab_run::settings::Settings;
 use fairlab_workload::message::Message;
-use serde::{Deserialize, Serialize};
 
-/// Name of the table that is filled here.
-pub(crate) const TABLE: &str = "robustness";
 /// Distance between the first seeds of two sets.
 const OTHER_SEEDS: u64 = 1000;
-
-/// Settings of the variations.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RobustnessDefinition {
-    /// Tables whose verdicts count; by default all tables of data that have published rows.
-    #[serde(default)]
-    pub tables: Vec<String>,
-    /// Largest number of seeds of each case.
-    pub seeds: Option<u64>,
-    /// Whether runs use their `quick` settings.
-    #[serde(default)]
-    pub quick: bool,
-    /// Length of each run that has one.
-    pub span: Option<TimeSpan>,
-    /// Number of other sets of seeds.
-    #[serde(default)]
-    pub other_seeds: u64,
-    /// Whether to run with half and with twice the length.
-    #[serde(default)]
-    pub spans: bool,
-    /// Number of permutations of simultaneous events.
-    #[serde(default)]
-    pub perturb: u64,
-}
 
 impl RobustnessDefinition {
     /// Returns the variations, without the one that changes nothing.

@@ -11,7 +11,7 @@
 
 use super::runs::RunCase;
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
-use crate::read::{error_in, unknown};
+use crate::error::{error_in, unknown};
 use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 
@@ -183,7 +183,7 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::StudyOptions;
+    use crate::options::StudyOptions;
 
     const STUDY: &str = "name = 's'\ntitle = 's'\nsource = 's'\n\
         [[arm]]\nname = 'a'\nmeaning = 'a'\n[[arm]]\nname = 'b'\nmeaning = 'b'\n\

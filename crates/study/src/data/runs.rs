@@ -4,7 +4,7 @@
 
 use super::span::TimeSpan;
 use super::tasks::TaskFamily;
-use crate::StudyOptions;
+use crate::options::StudyOptions;
 use fairlab_experiment::parameter::ParameterValue;
 use fairlab_run::settings::Settings;
 use fairlab_run::values::GovernorName;
@@ -231,7 +231,7 @@ fn braced(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::StudyLength;
+    use crate::options::StudyLength;
 
     fn run(text: &str) -> RunDefinition {
         toml::from_str(text).expect("it is a run")

@@ -4,7 +4,7 @@
 
 use super::runs::{RunCase, WorkloadSource};
 use super::tasks::rtapp_of;
-use crate::read::of_run;
+use crate::error::of_run;
 use fairlab_board::MachineDescription;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::Setup;

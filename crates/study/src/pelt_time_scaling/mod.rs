@@ -10,10 +10,10 @@ mod ramp;
 mod ranges;
 mod response;
 
-use crate::ProgressReporter;
-use crate::StudyError;
-use crate::StudyOptions;
 use crate::definition::StudyDefinition;
+use crate::error::StudyError;
+use crate::options::StudyOptions;
+use crate::progress::ProgressReporter;
 use crate::report::StudyReport;
 use crate::table_schema::TableSchema;
 

@@ -5,8 +5,8 @@
 //! estimated utilisation (UTIL_EST) have decayed and the governor has selected the lowest OPP. Then it runs
 //! continuously.
 
-use crate::StudyError;
 use crate::definition::{ArmDefinition, StudyDefinition};
+use crate::error::StudyError;
 use crate::report::{MeasuredFigure, ReportTable};
 use crate::run::{FixedRun, machine, run};
 use fairlab_machine::observer::Observer;

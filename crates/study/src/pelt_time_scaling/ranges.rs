@@ -7,8 +7,8 @@
 //! of the full capacity: the task's clock runs at half speed while it runs, and catches up while it sleeps.
 
 use super::response::PERIOD;
-use crate::StudyError;
 use crate::definition::{FigureValue, RowDefinition, StudyDefinition, TableDefinition, VerdictRule};
+use crate::error::StudyError;
 use crate::evidence::Evidence;
 use crate::report::{MeasuredFigure, ReportRow, ReportTable};
 use crate::run::{FixedRun, run, single_cpu};

@@ -4,8 +4,8 @@
 //! The task first sleeps until its initial utilisation has decayed. From then on its average is read at the
 //! end of each period of 1.048576 ms, updated to that time.
 
-use crate::StudyError;
 use crate::definition::{ArmDefinition, StudyDefinition};
+use crate::error::StudyError;
 use crate::report::{MeasuredFigure, ReportTable};
 use crate::run::{FixedRun, run, single_cpu};
 use fairlab_machine::observer::Observer;

@@ -1,9 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Verdict about a row: the simulated value beside the published one, by the row's rule.
 
-use super::RowVerdict;
 use crate::definition::{FigureValue, VerdictRule};
+use serde::Serialize;
 use std::fmt;
+
+/// Result of the comparison of a row with its published value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowVerdict {
+    /// The simulated value matches the published one within the row's rule.
+    Reproduced,
+    /// The change has the right sign, but not the right size.
+    DirectionOnly,
+    /// The simulated value does not match the published one.
+    NotReproduced,
+    /// No value was published for this row.
+    NotPublished,
+}
+
+impl fmt::Display for RowVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Reproduced => "reproduced",
+            Self::DirectionOnly => "direction only",
+            Self::NotReproduced => "not reproduced",
+            Self::NotPublished => "-",
+        })
+    }
+}
 
 /// Rank of the published value of a single run among simulated runs: how many are below it, how many above,
 /// and of how many.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs of the study: a benchmark with a load on a machine under an arm.
 
-use crate::StudyError;
-use crate::StudyLength;
 use crate::definition::ArmDefinition;
+use crate::error::StudyError;
+use crate::options::StudyLength;
 use crate::run::machine;
 use crate::window::{WindowCounts, WindowSpan, run_window};
 use fairlab_machine::hardware::Hardware;

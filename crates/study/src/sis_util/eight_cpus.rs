@@ -4,8 +4,8 @@
 //! The cache's utilisation is 87.5 %, above the 85 % at which SIS_UTIL permits no scan. A wake-up therefore
 //! does not find the idle CPU 7.
 
-use crate::StudyError;
 use crate::definition::{ArmDefinition, StudyDefinition};
+use crate::error::StudyError;
 use crate::report::{MeasuredFigure, ReportTable};
 use fairlab_machine::observer::{Interest, Observer};
 use fairlab_machine::sim::{Machine, Setup};

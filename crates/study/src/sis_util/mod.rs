@@ -16,12 +16,12 @@ mod nr_scan;
 mod plots;
 mod small_llc;
 
-use crate::ProgressReporter;
-use crate::StudyError;
-use crate::StudyLength;
-use crate::StudyOptions;
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
-use crate::progress_sum::ProgressSum;
+use crate::error::StudyError;
+use crate::options::StudyLength;
+use crate::options::StudyOptions;
+use crate::progress::ProgressReporter;
+use crate::progress::ProgressSum;
 use crate::report::{MeasuredFigure, ReportRow, ReportTable, StudyReport};
 use crate::window::WindowCounts;
 use case::{FIRST_HIGH_LOAD, MACHINE, SisUtilBench, SisUtilCase, UPTIME};

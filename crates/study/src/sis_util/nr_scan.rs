@@ -5,8 +5,8 @@
 //! runs part of the time. Periodic load balancing computes `nr_idle_scan` from the resulting utilisation.
 //! Kernel code takes no time.
 
-use crate::StudyError;
 use crate::definition::StudyDefinition;
+use crate::error::StudyError;
 use crate::report::{MeasuredFigure, ReportRow, ReportTable};
 use fairlab_experiment::pool;
 use fairlab_machine::observer::NoObserver;

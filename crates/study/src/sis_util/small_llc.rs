@@ -7,9 +7,9 @@
 //! than the sum of both spreads.
 
 use super::case::{UPTIME, add_daemons};
-use crate::StudyError;
 use crate::definition::StudyDefinition;
-use crate::progress_sum::ProgressSum;
+use crate::error::StudyError;
+use crate::progress::ProgressSum;
 use crate::report::{MeasuredFigure, ReportTable};
 use crate::run::machine;
 use crate::window::{WindowCounts, WindowSpan, run_window};

@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Progress of a study as the sum of its parts, which run concurrently and complete in any order.
+//! Progress of a study. Its parts run concurrently and complete in any order.
 
-use crate::ProgressReporter;
 use std::sync::Mutex;
+
+/// Receiver of a study's progress: each completed step, and the completed fraction of all steps.
+pub trait ProgressReporter: Sync {
+    /// Reports that `step` is complete, and that `fraction` (0 to 1) of the study is.
+    fn done(&self, step: &str, fraction: f64);
+}
+
+/// Progress reporter that ignores all steps.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoProgress;
+
+impl ProgressReporter for NoProgress {
+    fn done(&self, _step: &str, _fraction: f64) {}
+}
 
 /// Adds up the fractions of completed steps, and passes the sum to a [`ProgressReporter`].
 pub(crate) struct ProgressSum<'a> {
