@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Generated parts of the book: tables between a line that names them and one that ends them.
+//! Generated parts of the book and of ARCHITECTURE: tables between a line that names them and one that ends them.
 
+use crate::arrows;
 use crate::pair_states;
 use crate::study_results;
 use crate::tables;
@@ -52,6 +53,7 @@ fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
     let catalogue = "docs/book/src/reference/metric-catalogue.md";
     let kernels = "docs/book/src/reference/kernels.md";
     let parts = [
+        ("ARCHITECTURE.md", "arrows", arrows::picture()),
         ("docs/book/src/reference/switches.md", "switches", switches::page()),
         (kernels, "changed defaults", page::changed_defaults_table()),
         (kernels, "additions", page::additions_table()),

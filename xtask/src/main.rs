@@ -2,6 +2,7 @@
 //! Commands for developers of the project: `cargo xtask --help`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command for people")]
 
+mod arrows;
 mod audit;
 mod bench_oracle;
 mod browser;

@@ -2,7 +2,7 @@
 //! Rules for every file: header, length, plain language, names that exist; and the direction in which crates and layers
 //! depend.
 
-use crate::{language, layers};
+use crate::{arrows, language, layers};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,50 +11,6 @@ use std::path::{Path, PathBuf};
 const HEAD: &str = "SPDX-License-Identifier: GPL-2.0-or-later";
 /// Largest number of lines of a file; a longer one contains two ideas.
 const MAX_LINES: usize = 800;
-/// Crates of the project on which each crate may depend.
-const CRATE_DEPENDENCIES: [(&str, &[&str]); 19] = [
-    ("sched", &[]),
-    ("workload", &["sched"]),
-    ("board", &["sched", "workload"]),
-    ("machine", &["sched", "workload", "board"]),
-    ("measure", &["sched", "workload", "board", "machine"]),
-    ("traces", &["sched", "workload", "board", "machine", "measure"]),
-    ("explain", &["sched", "workload", "board", "machine", "measure"]),
-    ("findings", &["sched", "workload", "board", "machine", "measure", "traces", "explain"]),
-    ("report", &["sched", "workload", "machine", "measure", "traces", "explain", "findings"]),
-    ("run", &["sched", "workload", "board", "machine", "measure", "traces", "findings"]),
-    ("experiment", &["workload", "measure"]),
-    ("fuzz", &["sched", "workload", "machine", "explain", "experiment"]),
-    ("sweep", &["workload", "experiment"]),
-    ("study", &["sched", "workload", "board", "machine", "measure", "run", "experiment"]),
-    ("native", &["sched", "workload"]),
-    ("validation", &["workload", "board", "native", "run", "experiment"]),
-    ("kernel", &["sched", "workload", "machine"]),
-    (
-        "cli",
-        &[
-            "sched",
-            "workload",
-            "board",
-            "machine",
-            "measure",
-            "traces",
-            "explain",
-            "findings",
-            "report",
-            "run",
-            "experiment",
-            "fuzz",
-            "sweep",
-            "study",
-            "native",
-            "validation",
-            "kernel",
-        ],
-    ),
-    // It also depends on the command's crate, `fairlab`, whose name has no prefix.
-    ("python", &["sched", "measure", "traces", "sweep"]),
-];
 
 /// Checks all rules. `commands` are the commands of `cargo xtask`.
 pub(crate) fn check(root: &Path, commands: &[String]) -> Result<()> {
@@ -72,7 +28,7 @@ pub(crate) fn check(root: &Path, commands: &[String]) -> Result<()> {
             wrong.push(format!("{name}: {nr_lines} lines; at most {MAX_LINES}"));
         }
     }
-    wrong.extend(wrong_dependencies(root)?);
+    wrong.extend(arrows::problems(root)?);
     wrong.extend(layers::problems(root)?);
     wrong.extend(language::problems(root, commands)?);
     if !wrong.is_empty() {
@@ -80,27 +36,6 @@ pub(crate) fn check(root: &Path, commands: &[String]) -> Result<()> {
     }
     println!("{nr_files} files are tidy");
     Ok(())
-}
-
-fn wrong_dependencies(root: &Path) -> Result<Vec<String>> {
-    let mut wrong = Vec::new();
-    for (layer, allowed) in CRATE_DEPENDENCIES {
-        let path = root.join("crates").join(layer).join("Cargo.toml");
-        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let manifest: toml::Table = text.parse().with_context(|| path.display().to_string())?;
-        let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
-        for name in dependencies.into_iter().flat_map(toml::Table::keys) {
-            if let Some(own) = name.strip_prefix("fairlab-")
-                && !allowed.contains(&own)
-            {
-                wrong.push(format!("crates/{layer}: must not depend on {name}"));
-            }
-            if layer == "sched" {
-                wrong.push(format!("crates/sched: must not depend on anything, not on {name}"));
-            }
-        }
-    }
-    Ok(wrong)
 }
 
 /// Returns all Rust, TOML and Python sources, ordered by path.

@@ -16,6 +16,8 @@ use std::path::Path;
 
 /// Documents at the root whose code spans are checked.
 const DOCUMENTS: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "STYLE.md"];
+/// Directory of the book's chapters about the code, whose code spans are checked too.
+const CHAPTERS: &str = "docs/book/src/inside/";
 /// Endings of sources, with the mark of their comments.
 const SOURCES: [(&str, Option<&str>); 12] = [
     (".rs", Some("//")),
@@ -68,7 +70,7 @@ pub(super) fn problems(
 
 /// Returns the code spans of a document, or of the head of a Rust file, with their lines.
 fn spans(file: &ProseFile) -> Vec<(usize, String)> {
-    let is_document = DOCUMENTS.contains(&file.path.as_str());
+    let is_document = DOCUMENTS.contains(&file.path.as_str()) || file.path.starts_with(CHAPTERS);
     if !is_document && !file.path.ends_with(".rs") {
         return Vec::new();
     }
