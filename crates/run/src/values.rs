@@ -336,18 +336,6 @@ impl TryFrom<String> for CallCosts {
     }
 }
 
-/// Parses two different CPUs, such as `0,1`.
-///
-/// # Errors
-/// A description of what is expected.
-pub fn parse_two_cpus(text: &str) -> Result<[u32; 2], Message> {
-    let cpus: Option<Vec<u32>> = text.split(',').map(|cpu| cpu.parse().ok()).collect();
-    match cpus.as_deref() {
-        Some(&[first, second]) if first != second => Ok([first, second]),
-        _ => Err(Message::new("two different CPUs are needed, such as 0,1")),
-    }
-}
-
 /// Cost model of kernel code, and costs of single operations that differ from it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Vec<String>", into = "Vec<String>")]

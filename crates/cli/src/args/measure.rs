@@ -5,8 +5,9 @@ use crate::args::JobsArgs;
 use crate::args::settings::SettingArgs;
 use clap::{Args as ClapArgs, ValueHint};
 use fairlab_run::settings::commands::VALIDATE;
-use fairlab_run::values::{parse_time, parse_two_cpus};
+use fairlab_run::values::parse_time;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::micro::parse_two_cpus;
 use std::path::PathBuf;
 
 /// Options of a measurement.

@@ -11,8 +11,9 @@ use fairlab_sched::ctx::PrevState;
 use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::cyclictest::{self, Cyclictest};
-use fairlab_workload::bench::hackbench::{self, Hackbench};
+use fairlab_workload::bench::hackbench::{self, Hackbench, Messaging};
 use fairlab_workload::bench::netperf::{self, Netperf, NetperfTest};
+use fairlab_workload::bench::pipe::Pipe;
 use fairlab_workload::bench::schbench_rps::{self, SchbenchRps};
 use fairlab_workload::bench::stress_sock::{self, StressSock};
 use fairlab_workload::bench::tbench::{self, Tbench};
@@ -171,8 +172,15 @@ fn models() -> Vec<Model> {
     vec![
         of("hackbench", |n| Benchmark::Hackbench(hackbench(n, false, 10)), 60, [100, 500], hackbench::LOOP, 10),
         of("hackbench-pipe", |n| Benchmark::Hackbench(hackbench(n, true, 10)), 60, [100, 500], hackbench::LOOP, 10),
-        of("perf-messaging", |n| Benchmark::Messaging(hackbench(n, false, 20)), 20, [50, 250], hackbench::LOOP, 20),
-        of("perf-pipe", |n| Benchmark::Pipe { loops: n, threads: false }, 1000, [2000, 8000], no_mark, 1),
+        of(
+            "perf-messaging",
+            |n| Benchmark::Messaging(Messaging(hackbench(n, false, 20))),
+            20,
+            [50, 250],
+            hackbench::LOOP,
+            20,
+        ),
+        of("perf-pipe", |n| Benchmark::Pipe(Pipe { loops: n, threads: false }), 1000, [2000, 8000], no_mark, 1),
         of("netperf-tcp", |n| netperf(NetperfTest::TcpRr, n), 100, [100, 300], netperf::TRANSACTION, 1),
         of("netperf-udp", |n| netperf(NetperfTest::UdpRr, n), 100, [100, 300], netperf::TRANSACTION, 1),
         Model {

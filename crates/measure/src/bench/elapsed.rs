@@ -11,10 +11,10 @@ use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::hackbench::Hackbench;
 use fairlab_workload::bench::kernel_build::KernelBuild;
 use fairlab_workload::bench::micro::Micro;
+use fairlab_workload::bench::pipe::Pipe;
 use serde::Serialize;
 
 /// Output format of a benchmark.
-#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ElapsedFormat {
     /// Format of the hackbench program.
@@ -22,7 +22,7 @@ pub enum ElapsedFormat {
     /// Format of `perf bench sched messaging`.
     Messaging(Hackbench),
     /// Format of `perf bench sched pipe`.
-    Pipe { loops: u64, threads: bool },
+    Pipe(Pipe),
     /// Format of the shell's `time make`.
     Build(KernelBuild),
     /// Format of fairlab's microbenchmarks.
@@ -106,7 +106,7 @@ impl ElapsedObserver {
         let time = if is_done { self.elapsed() } else { reached.elapsed.saturating_since(self.begun()) };
         let per_op = |loops: u64| time.0 as f64 / 1e3 / loops as f64;
         let (usecs_per_op, ops_per_s) = match self.words {
-            ElapsedFormat::Pipe { loops, .. } if is_done => (Some(per_op(loops)), Some(1e6 / per_op(loops))),
+            ElapsedFormat::Pipe(Pipe { loops, .. }) if is_done => (Some(per_op(loops)), Some(1e6 / per_op(loops))),
             _ => (None, None),
         };
         let ns_per_op = match self.words {
@@ -139,7 +139,7 @@ impl ElapsedObserver {
                 2 * bench.fds * bench.groups,
                 if bench.threads { "threads" } else { "processes" }
             ),
-            ElapsedFormat::Pipe { loops, threads } => format!(
+            ElapsedFormat::Pipe(Pipe { loops, threads }) => format!(
                 "# Running 'sched/pipe' benchmark:\n# Executed {loops} pipe operations between two {}\n\n{total}\n{:>15.6} \
                  usecs/op\n{:>15.0} ops/sec\n",
                 if threads { "threads" } else { "processes" },
@@ -225,7 +225,7 @@ mod tests {
              run\n\n     Total time: 0.308 [sec]\n"
         );
         assert_eq!(
-            page(ElapsedFormat::Pipe { loops: 1_000_000, threads: false }, 8.091_833),
+            page(ElapsedFormat::Pipe(Pipe { loops: 1_000_000, threads: false }), 8.091_833),
             "# Running 'sched/pipe' benchmark:\n# Executed 1000000 pipe operations between two processes\n\n     Total time: \
              8.092 [sec]\n\n       8.091833 usecs/op\n         123581 ops/sec\n"
         );

@@ -17,10 +17,45 @@ pub mod stress_sock;
 pub mod tbench;
 
 use crate::slot_mut;
+use elapsed::{ElapsedFormat, ElapsedObserver};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::bench::Benchmark;
+use schemars::schema_for;
+
+/// Returns the observer that measures a benchmark; only for the result of [`Benchmark::for_run`].
+pub fn observer(benchmark: &Benchmark) -> Box<dyn BenchObserver> {
+    match *benchmark {
+        Benchmark::Schbench(bench) => Box::new(schbench::SchbenchObserver::new(&bench)),
+        Benchmark::SchbenchRps(bench) => Box::new(schbench_rps::SchbenchRpsObserver::new(bench)),
+        Benchmark::Hackbench(bench) => Box::new(ElapsedObserver::new(ElapsedFormat::Hackbench(bench))),
+        Benchmark::Messaging(bench) => Box::new(ElapsedObserver::new(ElapsedFormat::Messaging(bench.0))),
+        Benchmark::Pipe(bench) => Box::new(ElapsedObserver::new(ElapsedFormat::Pipe(bench))),
+        Benchmark::Netperf(bench) => Box::new(netperf::NetperfObserver::new(bench)),
+        Benchmark::Tbench(bench) => Box::new(tbench::TbenchObserver::new(bench)),
+        Benchmark::Cyclictest(bench) => Box::new(cyclictest::CyclictestObserver::new(bench)),
+        Benchmark::StressSock(bench) => Box::new(stress_sock::StressSockObserver::new(bench)),
+        Benchmark::Oltp(_) => Box::<oltp::OltpObserver>::default(),
+        Benchmark::KernelBuild(bench) => Box::new(ElapsedObserver::new(ElapsedFormat::Build(bench))),
+        Benchmark::Micro(micro) => Box::new(ElapsedObserver::new(ElapsedFormat::Micro(micro))),
+    }
+}
+
+/// Returns the schemas of the results of all benchmarks.
+pub fn schemas() -> Vec<schemars::Schema> {
+    vec![
+        schema_for!(cyclictest::CyclictestResult),
+        schema_for!(elapsed::ElapsedResult),
+        schema_for!(netperf::NetperfResult),
+        schema_for!(oltp::OltpResult),
+        schema_for!(schbench::SchbenchResult),
+        schema_for!(schbench_rps::SchbenchRpsResult),
+        schema_for!(stress_sock::StressSockResult),
+        schema_for!(tbench::TbenchResult),
+    ]
+}
 
 /// Result of a benchmark.
 #[expect(missing_docs, reason = "the field names describe their content")]

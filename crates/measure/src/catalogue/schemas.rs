@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Schemas of results, with the paths and descriptions of their numbers.
 
-use crate::bench::cyclictest::CyclictestResult;
-use crate::bench::elapsed::ElapsedResult;
-use crate::bench::netperf::NetperfResult;
-use crate::bench::oltp::OltpResult;
-use crate::bench::schbench::SchbenchResult;
-use crate::bench::schbench_rps::SchbenchRpsResult;
-use crate::bench::stress_sock::StressSockResult;
-use crate::bench::tbench::TbenchResult;
+use crate::bench;
 use crate::summary::RunSummary;
 use schemars::schema_for;
 use serde_json::Value;
@@ -16,18 +9,8 @@ use serde_json::Value;
 /// Returns the schemas of the summary and of all benchmarks, each with the start of its paths in the result of a run. Findings
 /// have a schema of their own.
 pub fn results() -> Vec<(&'static str, Value)> {
-    let benches = [
-        schema_for!(CyclictestResult),
-        schema_for!(ElapsedResult),
-        schema_for!(NetperfResult),
-        schema_for!(OltpResult),
-        schema_for!(SchbenchResult),
-        schema_for!(SchbenchRpsResult),
-        schema_for!(StressSockResult),
-        schema_for!(TbenchResult),
-    ];
     let summary = ("", schema_for!(RunSummary).to_value());
-    std::iter::once(summary).chain(benches.map(|schema| ("bench.", schema.to_value()))).collect()
+    std::iter::once(summary).chain(bench::schemas().into_iter().map(|schema| ("bench.", schema.to_value()))).collect()
 }
 
 /// Returns the paths of all numbers of a JSON schema, each with its description.

@@ -22,6 +22,7 @@ use fairlab_workload::bench::hackbench::Hackbench;
 use fairlab_workload::bench::kernel_build::KernelBuild;
 use fairlab_workload::bench::netperf::{Netperf, NetperfTest};
 use fairlab_workload::bench::oltp::{Oltp, QUERIES};
+use fairlab_workload::bench::pipe::Pipe;
 use fairlab_workload::bench::pipe::pipe;
 use fairlab_workload::bench::schbench::{Schbench, SchbenchRelease};
 use fairlab_workload::bench::schbench_rps::SchbenchRps;
@@ -114,7 +115,7 @@ fn the_data_of_a_channel_that_another_cpu_has_used_come_from_there() {
 
 #[test]
 fn rounds_of_perf_bench_sched_pipe_on_one_cpu_are_four_transfers() {
-    let words = ElapsedFormat::Pipe { loops: 1000, threads: false };
+    let words = ElapsedFormat::Pipe(Pipe { loops: 1000, threads: false });
     let hardware = one_cpu_with_transfers(ChannelKind::Pipe, 2_000_000);
     let (meter, machine) = measure(hardware, pipe(1000, 0), ElapsedObserver::new(words), SECOND);
     let result = meter.result(RunProgress::from_machine(&machine));

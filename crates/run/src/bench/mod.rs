@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Benchmarks: from the command line of a benchmark to its value, and from the value to a workload with the
-//! observer that measures it.
+//! Benchmarks by their command lines, for commands and studies.
 //!
-//! Only this module reads benchmarks' command lines.
-
-mod args;
-mod value;
+//! [`fairlab_workload::bench`] has the options of each benchmark, and [`fairlab_measure::bench`] its observer.
 
 use crate::settings::Setting;
-use args::BenchCommand;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser};
-use fairlab_measure::bench::BenchObserver;
-use fairlab_measure::bench::cyclictest::CyclictestObserver;
-use fairlab_measure::bench::elapsed::{ElapsedFormat, ElapsedObserver};
-use fairlab_measure::bench::netperf::NetperfObserver;
-use fairlab_measure::bench::oltp::OltpObserver;
-use fairlab_measure::bench::schbench::SchbenchObserver;
-use fairlab_measure::bench::schbench_rps::SchbenchRpsObserver;
-use fairlab_measure::bench::stress_sock::StressSockObserver;
-use fairlab_measure::bench::tbench::TbenchObserver;
-use fairlab_workload::bench::Benchmark;
+use fairlab_workload::bench::{BenchCommand, Benchmark, CommandLine as _};
 use fairlab_workload::message::Message;
+
+pub use fairlab_measure::bench::observer;
 
 /// Command line of a benchmark, for a command that takes one.
 #[derive(Debug, Args)]
@@ -52,7 +40,7 @@ impl BenchLine {
     /// # Errors
     /// If options exclude each other; with a remedy.
     pub fn benchmark(&self) -> Result<Benchmark, Message> {
-        self.command.value()
+        self.command.benchmark()
     }
 }
 
@@ -94,24 +82,6 @@ fn option_of_fairlab(error: &clap::Error) -> Option<(String, &'static str)> {
         _ => Setting::from_option(option)?.in_study,
     };
     Some((option.to_owned(), in_study))
-}
-
-/// Returns the observer that measures a benchmark; only for the result of [`Benchmark::for_run`].
-pub fn observer(benchmark: &Benchmark) -> Box<dyn BenchObserver> {
-    match *benchmark {
-        Benchmark::Schbench(bench) => Box::new(SchbenchObserver::new(&bench)),
-        Benchmark::SchbenchRps(bench) => Box::new(SchbenchRpsObserver::new(bench)),
-        Benchmark::Hackbench(bench) => Box::new(ElapsedObserver::new(ElapsedFormat::Hackbench(bench))),
-        Benchmark::Messaging(bench) => Box::new(ElapsedObserver::new(ElapsedFormat::Messaging(bench))),
-        Benchmark::Pipe { loops, threads } => Box::new(ElapsedObserver::new(ElapsedFormat::Pipe { loops, threads })),
-        Benchmark::Netperf(bench) => Box::new(NetperfObserver::new(bench)),
-        Benchmark::Tbench(bench) => Box::new(TbenchObserver::new(bench)),
-        Benchmark::Cyclictest(bench) => Box::new(CyclictestObserver::new(bench)),
-        Benchmark::StressSock(bench) => Box::new(StressSockObserver::new(bench)),
-        Benchmark::Oltp(_) => Box::<OltpObserver>::default(),
-        Benchmark::KernelBuild(bench) => Box::new(ElapsedObserver::new(ElapsedFormat::Build(bench))),
-        Benchmark::Micro(micro) => Box::new(ElapsedObserver::new(ElapsedFormat::Micro(micro))),
-    }
 }
 
 #[cfg(test)]

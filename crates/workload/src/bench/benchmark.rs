@@ -1,29 +1,104 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! A benchmark with its options, as a value that can be stored and repeated.
+//! The list of benchmarks: as values that can be stored and repeated, and as command lines.
 
-use super::Starts;
-use super::cyclictest::Cyclictest;
-use super::hackbench::Hackbench;
-use super::kernel_build::KernelBuild;
-use super::micro::Micro;
-use super::netperf::Netperf;
-use super::oltp::Oltp;
-use super::pipe::pipe;
+use super::cyclictest::{Cyclictest, CyclictestLine};
+use super::hackbench::{Hackbench, HackbenchLine, Messaging, MessagingLine};
+use super::kernel_build::{KernelBuild, MakeLine};
+use super::micro::{Micro, MicroLine};
+use super::netperf::{Netperf, NetperfLine};
+use super::oltp::{Oltp, OltpLine};
+use super::pipe::{Pipe, PipeLine};
 use super::schbench::Schbench;
+use super::schbench_line::SchbenchLine;
 use super::schbench_rps::SchbenchRps;
-use super::stress_sock::StressSock;
-use super::tbench::Tbench;
+use super::stress_sock::{StressNgLine, StressSock};
+use super::tbench::{Tbench, TbenchLine};
+use crate::message::Message;
 use crate::workload::Workload;
-use fairlab_sched::units::Nanos;
+use clap::Subcommand;
 use serde::{Deserialize, Serialize};
 
-/// Simulated time of cyclictest without a number of cycles.
-const DEFAULT_CYCLICTEST_DURATION: Nanos = Nanos::from_secs(5);
+/// Machine and seed of a benchmark's run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunContext {
+    /// Number of CPUs.
+    pub nr_cpus: u32,
+    /// Whether kernel code has costs.
+    pub has_costs: bool,
+    /// Seed of the benchmark's draws.
+    pub seed: u64,
+}
 
-/// A benchmark with its options. Numbers of threads may be 0 where they follow from the number of CPUs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Benchmark {
+/// Model of a benchmark: its options, and the workload that follows from them.
+pub trait BenchModel: Copy {
+    /// Name in results.
+    const NAME: &'static str;
+    /// Whether the tasks only move messages and switch, so that no time passes with zero-cost kernel code.
+    const IS_KERNEL_WORK: bool = false;
+    /// Whether the benchmark is one program that runs to its end and measures the time until then.
+    const RUNS_TO_END: bool = false;
+
+    /// Returns the benchmark with all options that depend on the machine, and with the seed of its draws.
+    #[must_use]
+    fn for_run(self, _run: &RunContext) -> Self {
+        self
+    }
+
+    /// Returns the workload on a machine with `nr_cpus` CPUs. Only for the result of [`Self::for_run`].
+    fn make_workload(&self, nr_cpus: u32) -> Workload;
+}
+
+/// Options of a benchmark on a command line.
+pub trait CommandLine {
+    /// Returns the benchmark with its options; the run gives it a seed and numbers of threads.
+    ///
+    /// # Errors
+    /// If options exclude each other; with a remedy.
+    fn benchmark(&self) -> Result<Benchmark, Message>;
+}
+
+macro_rules! benchmarks {
+    ($($(#[doc = $doc:literal])* $name:ident($options:ty),)*) => {
+        /// A benchmark with its options. Numbers of threads may be 0 where they follow from the number of CPUs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Benchmark {
+            $($(#[doc = $doc])* $name($options),)*
+        }
+
+        impl Benchmark {
+            /// Name of the benchmark in results.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$name(_) => <$options>::NAME,)* }
+            }
+
+            /// Whether the tasks only move messages and switch, so that no time passes with zero-cost kernel code.
+            pub const fn is_kernel_work(&self) -> bool {
+                match self { $(Self::$name(_) => <$options>::IS_KERNEL_WORK,)* }
+            }
+
+            /// Whether the benchmark is one program that runs to its end and measures the time until then.
+            pub const fn runs_to_end(&self) -> bool {
+                match self { $(Self::$name(_) => <$options>::RUNS_TO_END,)* }
+            }
+
+            /// Returns the benchmark with all options that depend on the machine, and with the seed of its draws. A
+            /// machine with costs of kernel code has a shell that starts instances.
+            #[must_use]
+            pub fn for_run(self, nr_cpus: u32, has_costs: bool, seed: u64) -> Self {
+                let run = RunContext { nr_cpus, has_costs, seed };
+                match self { $(Self::$name(options) => Self::$name(BenchModel::for_run(options, &run)),)* }
+            }
+
+            /// Returns the workload on a machine with `nr_cpus` CPUs. Only for the result of [`Self::for_run`].
+            pub fn workload(&self, nr_cpus: u32) -> Workload {
+                match self { $(Self::$name(options) => options.make_workload(nr_cpus),)* }
+            }
+        }
+    };
+}
+
+benchmarks! {
     /// schbench until 2021.
     Schbench(Schbench),
     /// schbench of 2025, whose workers serve requests.
@@ -33,14 +108,9 @@ pub enum Benchmark {
     /// netperf with request and response tests.
     Netperf(Netperf),
     /// `perf bench sched pipe`.
-    Pipe {
-        /// Number of round trips.
-        loops: u64,
-        /// Threads instead of processes.
-        threads: bool,
-    },
+    Pipe(Pipe),
     /// `perf bench sched messaging`.
-    Messaging(Hackbench),
+    Messaging(Messaging),
     /// tbench.
     Tbench(Tbench),
     /// cyclictest.
@@ -55,98 +125,84 @@ pub enum Benchmark {
     Micro(Micro),
 }
 
+/// Benchmark on a command line.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Wake-up latencies of workers that wait for message threads
+    Schbench(SchbenchLine),
+    /// Groups of senders and receivers over sockets or pipes
+    Hackbench(HackbenchLine),
+    /// Requests and responses over the loopback device
+    Netperf(NetperfLine),
+    /// perf bench sched pipe, perf bench sched messaging
+    Perf {
+        /// Collection of benchmarks.
+        #[command(subcommand)]
+        perf: PerfCommand,
+    },
+    /// Network load of a file server
+    Tbench(TbenchLine),
+    /// Latencies of real-time threads that wait for a timer
+    Cyclictest(CyclictestLine),
+    /// The sock stressor of stress-ng
+    StressNg(StressNgLine),
+    /// Database transactions with the mix of sysbench's oltp_read_write
+    Oltp(OltpLine),
+    /// Build of many small files with make -jN
+    Make(MakeLine),
+    /// One operation of the kernel, repeated, as `fairlab machine validate` measures it
+    Micro(MicroLine),
+}
+
+/// Collections of perf's benchmarks.
+#[derive(Debug, Subcommand)]
+pub enum PerfCommand {
+    /// Benchmarks; only those of the scheduler
+    #[command(alias = "bench")]
+    Sched {
+        /// Benchmark of the scheduler.
+        #[command(subcommand)]
+        sched: PerfSched,
+    },
+}
+
+/// perf's benchmarks of the scheduler.
+#[derive(Debug, Subcommand)]
+pub enum PerfSched {
+    /// Two tasks that pass a token through two pipes
+    Pipe(PipeLine),
+    /// Groups of senders and receivers, like hackbench
+    Messaging(MessagingLine),
+}
+
+impl BenchCommand {
+    fn line(&self) -> &dyn CommandLine {
+        match self {
+            Self::Schbench(line) => line,
+            Self::Hackbench(line) => line,
+            Self::Netperf(line) => line,
+            Self::Perf { perf: PerfCommand::Sched { sched: PerfSched::Pipe(line) } } => line,
+            Self::Perf { perf: PerfCommand::Sched { sched: PerfSched::Messaging(line) } } => line,
+            Self::Tbench(line) => line,
+            Self::Cyclictest(line) => line,
+            Self::StressNg(line) => line,
+            Self::Oltp(line) => line,
+            Self::Make(line) => line,
+            Self::Micro(line) => line,
+        }
+    }
+}
+
+impl CommandLine for BenchCommand {
+    fn benchmark(&self) -> Result<Benchmark, Message> {
+        self.line().benchmark()
+    }
+}
+
 impl Benchmark {
-    /// Name of the benchmark in results.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::Schbench(_) | Self::SchbenchRps(_) => "schbench",
-            Self::Hackbench(_) => "hackbench",
-            Self::Netperf(_) => "netperf",
-            Self::Pipe { .. } => "perf bench sched pipe",
-            Self::Messaging(_) => "perf bench sched messaging",
-            Self::Tbench(_) => "tbench",
-            Self::Cyclictest(_) => "cyclictest",
-            Self::StressSock(_) => "stress-ng",
-            Self::Oltp(_) => "oltp",
-            Self::KernelBuild(_) => "make",
-            Self::Micro(_) => "micro",
-        }
-    }
-
-    /// Whether the tasks only move messages and switch, so that no time passes with zero-cost kernel code.
-    pub const fn is_kernel_work(&self) -> bool {
-        matches!(self, Self::Hackbench(_) | Self::Pipe { .. } | Self::Messaging(_) | Self::Micro(_))
-    }
-
-    /// Whether the benchmark is one program that runs to its end and measures the time until then.
-    pub const fn runs_to_end(&self) -> bool {
-        matches!(
-            self,
-            Self::Hackbench(_) | Self::Pipe { .. } | Self::Messaging(_) | Self::KernelBuild(_) | Self::Micro(_)
-        )
-    }
-
-    /// Returns the benchmark with all options that depend on the machine, and with the seed of its draws. A machine with
-    /// costs of kernel code has a shell that starts instances.
-    #[must_use]
-    pub fn for_run(self, nr_cpus: u32, has_costs: bool, seed: u64) -> Self {
-        match self {
-            Self::Netperf(bench) => {
-                let default = if has_costs { Starts::Shell } else { Starts::AtOnce };
-                Self::Netperf(Netperf { starts: bench.starts.or(Some(default)), ..bench })
-            }
-            Self::Schbench(bench) => Self::Schbench(Schbench { seed, ..bench }),
-            Self::SchbenchRps(bench) => {
-                let threads = match bench.threads {
-                    0 => nr_cpus.div_ceil(bench.message_threads),
-                    threads => threads,
-                };
-                Self::SchbenchRps(SchbenchRps { threads, ..bench })
-            }
-            Self::Cyclictest(bench) => {
-                let threads = if bench.threads == 0 { nr_cpus } else { bench.threads };
-                Self::Cyclictest(Cyclictest { threads, ..bench })
-            }
-            Self::Tbench(bench) => Self::Tbench(Tbench { seed, ..bench }),
-            Self::Oltp(bench) => Self::Oltp(Oltp { seed, ..bench }),
-            Self::KernelBuild(bench) => Self::KernelBuild(KernelBuild { seed, ..bench }),
-            Self::Hackbench(_) | Self::Pipe { .. } | Self::Messaging(_) | Self::StressSock(_) | Self::Micro(_) => self,
-        }
-    }
-
     /// Returns a CPU that the benchmark names and a machine with `nr_cpus` CPUs does not have.
     pub fn missing_cpu(&self, nr_cpus: u32) -> Option<u32> {
         let Self::Micro(micro) = self else { return None };
         micro.used_cpus().iter().copied().find(|&cpu| cpu >= nr_cpus)
     }
-
-    /// Returns the workload on a machine with `nr_cpus` CPUs. Only for the result of [`Self::for_run`].
-    pub fn workload(&self, nr_cpus: u32) -> Workload {
-        match *self {
-            Self::Schbench(bench) => bench.workload(),
-            Self::SchbenchRps(bench) => bench.workload(),
-            Self::Hackbench(bench) | Self::Messaging(bench) => bench.workload(),
-            Self::Netperf(bench) => bench.workload(),
-            Self::Pipe { loops, .. } => pipe(loops, 0),
-            Self::Tbench(bench) => bench.workload(),
-            Self::Cyclictest(bench) => {
-                let mut workload = bench.workload(nr_cpus);
-                workload.duration = (bench.loops == 0 || bench.hogs > 0).then(|| cyclictest_duration(&bench));
-                workload
-            }
-            Self::StressSock(bench) => bench.workload(),
-            Self::Oltp(bench) => bench.workload(),
-            Self::KernelBuild(bench) => bench.workload(),
-            Self::Micro(micro) => micro.workload(),
-        }
-    }
-}
-
-/// Returns the simulated time of cyclictest: until the slowest thread has completed its cycles, since hogs
-/// never end.
-fn cyclictest_duration(bench: &Cyclictest) -> Nanos {
-    if bench.loops == 0 {
-        return DEFAULT_CYCLICTEST_DURATION;
-    }
-    Nanos(bench.interval_of(bench.threads - 1).0.saturating_mul(bench.loops + 1))
 }

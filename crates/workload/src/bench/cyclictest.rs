@@ -8,12 +8,19 @@
 //! Not modelled: memory locking, histograms, and the fallback to the fair class where the kernel denies
 //! real-time policies.
 
+use super::RunContext;
+use super::{BenchModel, Benchmark, CommandLine};
 use super::{RepeatedSteps, created_task};
+use crate::message::Message;
 use crate::serde_time::{nanos, optional_nanos};
 use crate::step::{Step, TimerMode, TimerRef};
 use crate::workload::{Affinity, Attributes, PolicySpec, Workload};
+use clap::Args;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
+
+/// Simulated time without a number of cycles.
+const DEFAULT_DURATION: Nanos = Nanos::from_secs(5);
 
 /// Mark at which a thread records a latency.
 pub const SAMPLE: u32 = 1;
@@ -111,6 +118,87 @@ impl Cyclictest {
             tasks.push(spec);
         }
         Workload { tasks, cpu_dma_latency: self.cpu_dma_latency, ..Workload::default() }
+    }
+}
+
+impl Cyclictest {
+    /// Returns the simulated time: until the slowest thread has completed its cycles, since hogs never end.
+    fn duration(&self) -> Nanos {
+        if self.loops == 0 {
+            return DEFAULT_DURATION;
+        }
+        Nanos(self.interval_of(self.threads - 1).0.saturating_mul(self.loops + 1))
+    }
+}
+
+impl BenchModel for Cyclictest {
+    const NAME: &'static str = "cyclictest";
+
+    fn for_run(self, run: &RunContext) -> Self {
+        Self { threads: if self.threads == 0 { run.nr_cpus } else { self.threads }, ..self }
+    }
+
+    fn make_workload(&self, nr_cpus: u32) -> Workload {
+        let mut workload = self.workload(nr_cpus);
+        workload.duration = (self.loops == 0 || self.hogs > 0).then(|| self.duration());
+        workload
+    }
+}
+
+/// Options of cyclictest on a command line.
+#[derive(Debug, Args)]
+pub struct CyclictestLine {
+    /// Number of threads [default: 1; with -S one per CPU]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    threads: Option<u32>,
+    /// SCHED_FIFO priority of the first thread; 0 means the fair class
+    #[arg(short = 'p', long, value_name = "PRIO", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..=99))]
+    priority: u8,
+    /// Interval of the first thread, in microseconds
+    #[arg(short, long, value_name = "US", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    interval: u64,
+    /// Difference between the intervals of two threads, in microseconds [default: 500; with -S 0]
+    #[arg(short, long, value_name = "US", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
+    distance: Option<u64>,
+    /// Number of cycles of each thread; 0 means until the end of --for [default: 0, for 5 s]
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    loops: u64,
+    /// Run one thread on each CPU, all with equal priority
+    #[arg(short = 'S', long)]
+    smp: bool,
+    /// Pin each thread to its own CPU
+    #[arg(short, long)]
+    affinity: bool,
+    /// Exit latency to request through /dev/cpu_dma_latency, in microseconds: no CPU enters an idle state
+    /// with a longer one
+    #[arg(short = 'e', long, value_name = "PM_QOS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=2_000_000_000))]
+    latency: u32,
+    /// Do not open /dev/cpu_dma_latency: idle CPUs sleep as without cyclictest
+    #[arg(long, conflicts_with = "latency")]
+    laptop: bool,
+    /// Change no setting of the system; has the effect of --laptop
+    #[arg(long, conflicts_with = "latency")]
+    default_system: bool,
+    /// Number of busy tasks of the fair class beside the threads (an option of fairlab)
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=4096))]
+    hogs: u32,
+}
+
+impl CommandLine for CyclictestLine {
+    fn benchmark(&self) -> Result<Benchmark, Message> {
+        let distance = if self.smp { 0 } else { 500 };
+        Ok(Benchmark::Cyclictest(Cyclictest {
+            threads: self.threads.unwrap_or(if self.smp { 0 } else { 1 }),
+            priority: self.priority,
+            same_priority: self.smp,
+            interval: Nanos::from_micros(self.interval),
+            distance: Nanos::from_micros(self.distance.unwrap_or(distance)),
+            pinned: self.smp || self.affinity,
+            loops: self.loops,
+            hogs: self.hogs,
+            cpu_dma_latency: (!self.laptop && !self.default_system)
+                .then(|| Nanos::from_micros(u64::from(self.latency))),
+        }))
     }
 }
 

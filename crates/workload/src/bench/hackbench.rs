@@ -18,9 +18,12 @@
 //! Processes and threads differ in the output only: the cost of switching between address spaces is not
 //! modelled.
 
+use super::{BenchModel, Benchmark, CommandLine};
 use super::{CREATOR, PrefixedBehaviour, RepeatedSteps, created_task, creator, nested_groups, repeating_task};
+use crate::message::Message;
 use crate::step::Step;
 use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
+use clap::Args;
 use serde::{Deserialize, Serialize};
 
 /// Options of hackbench, and the builder of its workload.
@@ -150,6 +153,109 @@ fn with_start_signal(tasks: Vec<TaskSpec>) -> Vec<TaskSpec> {
         TaskSpec { start, ..created_task(name, &family, then) }
     };
     core::iter::once(main).chain(tasks.into_iter().map(child)).collect()
+}
+
+/// Options of `perf bench sched messaging`, which is hackbench with another output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Messaging(pub Hackbench);
+
+impl BenchModel for Hackbench {
+    const NAME: &'static str = "hackbench";
+    const IS_KERNEL_WORK: bool = true;
+    const RUNS_TO_END: bool = true;
+
+    fn make_workload(&self, _nr_cpus: u32) -> Workload {
+        Self::workload(*self)
+    }
+}
+
+impl BenchModel for Messaging {
+    const NAME: &'static str = "perf bench sched messaging";
+    const IS_KERNEL_WORK: bool = true;
+    const RUNS_TO_END: bool = true;
+
+    fn make_workload(&self, _nr_cpus: u32) -> Workload {
+        self.0.workload()
+    }
+}
+
+/// Options of hackbench on a command line.
+#[derive(Debug, Args)]
+pub struct HackbenchLine {
+    /// Number of groups
+    #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    groups: u32,
+    /// Number of senders per group, and of receivers
+    #[arg(short, long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    fds: u32,
+    /// Number of messages from each sender to each receiver
+    #[arg(short, long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    loops: u64,
+    /// Size of a message, in bytes
+    #[arg(short = 's', long, value_name = "BYTES", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    datasize: u32,
+    /// Use pipes instead of sockets
+    #[arg(short, long, conflicts_with = "sockets")]
+    pipe: bool,
+    /// Use sockets, which is the default
+    #[arg(long)]
+    sockets: bool,
+    /// Use threads instead of processes
+    #[arg(short = 'T', long, conflicts_with = "process")]
+    threads: bool,
+    /// Use processes, which is the default
+    #[arg(short = 'P', long)]
+    process: bool,
+    /// Start all tasks at once, instead of one that creates the others and releases them together (an option
+    /// of fairlab)
+    #[arg(long)]
+    at_once: bool,
+}
+
+/// Options of `perf bench sched messaging` on a command line.
+#[derive(Debug, Args)]
+pub struct MessagingLine {
+    /// Number of groups
+    #[arg(short, long = "group", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    groups: u32,
+    /// Number of messages from each sender to each receiver
+    #[arg(short, long = "nr_loops", value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    loops: u64,
+    /// Use pipes instead of sockets
+    #[arg(short, long)]
+    pipe: bool,
+    /// Use threads instead of processes
+    #[arg(short, long)]
+    thread: bool,
+}
+
+impl CommandLine for HackbenchLine {
+    fn benchmark(&self) -> Result<Benchmark, Message> {
+        Ok(Benchmark::Hackbench(Hackbench {
+            groups: self.groups,
+            fds: self.fds,
+            loops: self.loops,
+            pipe: self.pipe,
+            data_size: self.datasize,
+            threads: self.threads,
+            start_signal: !self.at_once,
+            group_levels: 0,
+        }))
+    }
+}
+
+impl CommandLine for MessagingLine {
+    fn benchmark(&self) -> Result<Benchmark, Message> {
+        Ok(Benchmark::Messaging(Messaging(Hackbench {
+            groups: self.groups,
+            loops: self.loops,
+            pipe: self.pipe,
+            threads: self.thread,
+            start_signal: true,
+            ..Hackbench::default()
+        })))
+    }
 }
 
 #[cfg(test)]

@@ -13,10 +13,14 @@
 //! Not modelled: the actions of a process between fork and exec, linking, memory, and the pipes of the job
 //! server.
 
+use super::RunContext;
 use super::created_task;
 use super::random::ModelRandom;
+use super::{BenchModel, Benchmark, CommandLine};
+use crate::message::Message;
 use crate::step::{Behaviour, Step};
 use crate::workload::{Objects, Workload};
+use clap::Args;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -125,6 +129,36 @@ impl Behaviour for MakeProgram {
         self.pending.push(Step::Mark(BUILT));
         self.pending.extend(vec![Step::SemWait(ENDED); self.bench.objects as usize]);
         self.pending.pop().expect("there is at least the mark")
+    }
+}
+
+impl BenchModel for KernelBuild {
+    const NAME: &'static str = "make";
+    const RUNS_TO_END: bool = true;
+
+    fn for_run(self, run: &RunContext) -> Self {
+        Self { seed: run.seed, ..self }
+    }
+
+    fn make_workload(&self, _nr_cpus: u32) -> Workload {
+        Self::workload(*self)
+    }
+}
+
+/// Options of make on a command line.
+#[derive(Debug, Args)]
+pub struct MakeLine {
+    /// Number of compilations at the same time
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    jobs: u32,
+    /// Number of files to compile (an option of fairlab)
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    objects: u32,
+}
+
+impl CommandLine for MakeLine {
+    fn benchmark(&self) -> Result<Benchmark, Message> {
+        Ok(Benchmark::KernelBuild(KernelBuild { jobs: self.jobs, objects: self.objects, seed: 0 }))
     }
 }
 

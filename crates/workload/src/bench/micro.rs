@@ -10,9 +10,12 @@
 use super::hackbench::Hackbench;
 use super::netperf::connections;
 use super::pipe::PIPE;
+use super::{BenchModel, Benchmark, CommandLine};
 use super::{RepeatedSteps, created_task, repeating_task};
+use crate::message::Message;
 use crate::step::Step;
 use crate::workload::{Affinity, Channel, ChannelKind, Objects, TaskSpec, Workload};
+use clap::Args;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -246,6 +249,62 @@ impl Micro {
             }
         };
         Workload { tasks, objects, ..Workload::default() }
+    }
+}
+
+impl BenchModel for Micro {
+    const NAME: &'static str = "micro";
+    const IS_KERNEL_WORK: bool = true;
+    const RUNS_TO_END: bool = true;
+
+    fn make_workload(&self, _nr_cpus: u32) -> Workload {
+        Self::workload(*self)
+    }
+}
+
+/// Options of a microbenchmark on a command line.
+#[derive(Debug, Args)]
+pub struct MicroLine {
+    /// Test to run: yield, pass-CHANNEL, pingpong-CHANNEL-1cpu, pingpong-CHANNEL-2cpus, sleep-200us, thread,
+    /// messaging-pipe, messaging-unix. CHANNEL is futex, eventfd, pipe, unix, udp, tcp or tcp-epoll; pass-futex does not
+    /// exist
+    #[arg(value_name = "TEST")]
+    test: String,
+    /// Number of repetitions
+    #[arg(short, long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    rounds: u64,
+    /// Bytes of a message of pass-CHANNEL and pingpong-CHANNEL; futexes and eventfds have no size
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    bytes: u32,
+    /// CPUs of the two tasks; tests of one CPU use the first
+    #[arg(long, value_name = "A,B", value_parser = parse_two_cpus, default_value = "0,1")]
+    cpus: [u32; 2],
+}
+
+impl CommandLine for MicroLine {
+    fn benchmark(&self) -> Result<Benchmark, Message> {
+        let modelled = || MicroTest::all().into_iter().filter(|test| test.is_modelled()).map(MicroTest::name);
+        let wrong = |text: String| {
+            let modelled = modelled().collect::<Vec<_>>().join(", ");
+            Message::new(text).with_help(format!("tests with a model: {modelled}"))
+        };
+        let test = MicroTest::from_name(&self.test).ok_or_else(|| wrong(format!("there is no test {}", self.test)))?;
+        if !test.is_modelled() {
+            return Err(wrong(format!("{} runs on real machines only: it has no model", self.test)));
+        }
+        Ok(Benchmark::Micro(Micro { bytes: self.bytes, ..Micro::new(test, self.rounds, self.cpus) }))
+    }
+}
+
+/// Parses two different CPUs: `0,1`.
+///
+/// # Errors
+/// If the text is something else.
+pub fn parse_two_cpus(text: &str) -> Result<[u32; 2], Message> {
+    let cpus: Option<Vec<u32>> = text.split(',').map(|cpu| cpu.parse().ok()).collect();
+    match cpus.as_deref() {
+        Some(&[first, second]) if first != second => Ok([first, second]),
+        _ => Err(Message::new("two different CPUs are needed, such as 0,1")),
     }
 }
 

@@ -14,12 +14,13 @@ pub mod oltp;
 pub mod pipe;
 mod random;
 pub mod schbench;
+pub mod schbench_line;
 pub mod schbench_rps;
 pub mod services;
 pub mod stress_sock;
 pub mod tbench;
 
-pub use benchmark::Benchmark;
+pub use benchmark::{BenchCommand, BenchModel, Benchmark, CommandLine, PerfCommand, PerfSched, RunContext};
 
 use crate::step::{Behaviour, Step, TaskIndex};
 use crate::workload::{Attributes, GroupSpec, TaskSpec};
@@ -27,13 +28,15 @@ use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// How the instances of a program begin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Starts {
-    /// A task forks all tasks one after the other, in no time but that of the forks.
-    AtOnce,
     /// A shell forks each instance, which then executes the program. A server that the program uses is up already.
+    #[value(help = None)]
     Shell,
+    /// A task forks all tasks one after the other, in no time but that of the forks.
+    #[value(help = None)]
+    AtOnce,
 }
 
 /// Work of a shell from one start to the next, and of the started program until it runs its own code.

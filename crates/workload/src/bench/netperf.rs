@@ -17,10 +17,14 @@
 //! Not modelled: the system calls of connecting, bursts (`-b`), contents, CPU measurement (`-c`, `-C`). A latency is the
 //! time from the end of a transaction to the end of the next, as the client always has one in flight.
 
+use super::RunContext;
+use super::{BenchModel, Benchmark, CommandLine};
 use super::{CREATOR, PROGRAM_WORK, PrefixedBehaviour, RepeatedSteps, SHELL_WORK, Starts, created_task, creator};
+use crate::message::Message;
 use crate::serde_time::nanos;
 use crate::step::{ObjectId, Step};
 use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};
+use clap::{Args, ValueEnum};
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -35,11 +39,13 @@ const MESSAGE_BYTES: u32 = 1;
 pub const OWN_WORK: Nanos = Nanos(120);
 
 /// Test of netperf (`-t`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 pub enum NetperfTest {
     /// Request and response over TCP (`TCP_RR`).
+    #[value(name = "TCP_RR", help = None)]
     TcpRr,
     /// Request and response over UDP (`UDP_RR`).
+    #[value(name = "UDP_RR", help = None)]
     UdpRr,
 }
 
@@ -150,6 +156,64 @@ impl Netperf {
     /// Returns the tasks that are clients, in the order of the pairs.
     pub fn clients(&self) -> impl Iterator<Item = usize> {
         (0..self.pairs as usize).map(|pair| CREATOR + 2 + 2 * pair)
+    }
+}
+
+impl BenchModel for Netperf {
+    const NAME: &'static str = "netperf";
+
+    fn for_run(self, run: &RunContext) -> Self {
+        let default = if run.has_costs { Starts::Shell } else { Starts::AtOnce };
+        Self { starts: self.starts.or(Some(default)), ..self }
+    }
+
+    fn make_workload(&self, _nr_cpus: u32) -> Workload {
+        Self::workload(*self)
+    }
+}
+
+/// Options of netperf on a command line.
+#[derive(Debug, Args)]
+pub struct NetperfLine {
+    /// Test to run
+    #[arg(short = 't', value_enum, value_name = "TEST", default_value_t = NetperfTest::TcpRr)]
+    test: NetperfTest,
+    /// Duration, in seconds
+    #[arg(short = 'l', value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    length: u64,
+    /// Server: only this machine
+    #[arg(short = 'H', value_name = "HOST", default_value = "127.0.0.1", value_parser = ["127.0.0.1", "localhost"])]
+    host: String,
+    /// Use IPv4: accepted, without effect
+    #[arg(short = '4')]
+    ipv4: bool,
+    /// Measure CPU utilisation of the client: accepted, not reported
+    #[arg(short = 'c')]
+    local_cpu: bool,
+    /// Measure CPU utilisation of the server: accepted, not reported
+    #[arg(short = 'C')]
+    remote_cpu: bool,
+    /// Number of netperf instances at the same time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    instances: u32,
+    /// Work of client and server outside the kernel per transaction, in nanoseconds at full capacity
+    #[arg(long, value_name = "NS", default_value_t = OWN_WORK.0, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    own_work: u64,
+    /// How the instances begin: a shell forks one after the other on a machine that has been up for 2 s, or all are forked at
+    /// once [default: shell where kernel code has costs]
+    #[arg(id = "instance_starts", long = "starts", value_enum, value_name = "WAY")]
+    starts: Option<Starts>,
+}
+
+impl CommandLine for NetperfLine {
+    fn benchmark(&self) -> Result<Benchmark, Message> {
+        Ok(Benchmark::Netperf(Netperf {
+            test: self.test,
+            length: Nanos::from_secs(self.length),
+            pairs: self.instances,
+            own_work: Nanos(self.own_work),
+            starts: self.starts,
+        }))
     }
 }
 

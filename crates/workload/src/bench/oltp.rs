@@ -11,12 +11,16 @@
 //!
 //! Not modelled: locks of rows, disk reads, background threads.
 
+use super::RunContext;
 use super::netperf::connections;
 use super::random::ModelRandom;
+use super::{BenchModel, Benchmark, CommandLine};
 use super::{CREATOR, created_task, creator};
+use crate::message::Message;
 use crate::serde_time::nanos;
 use crate::step::{Behaviour, Step};
 use crate::workload::{ChannelKind, Objects, Workload};
+use clap::Args;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -115,6 +119,35 @@ impl Behaviour for OltpServer {
         }
         self.pending.push(Step::Run(self.random.around(QUERY)));
         Step::Receive(self.query)
+    }
+}
+
+impl BenchModel for Oltp {
+    const NAME: &'static str = "oltp";
+
+    fn for_run(self, run: &RunContext) -> Self {
+        Self { seed: run.seed, ..self }
+    }
+
+    fn make_workload(&self, _nr_cpus: u32) -> Workload {
+        Self::workload(*self)
+    }
+}
+
+/// Options of the database benchmark on a command line.
+#[derive(Debug, Args)]
+pub struct OltpLine {
+    /// Number of client threads, each with one server thread
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    threads: u32,
+    /// Duration, in seconds
+    #[arg(long, value_name = "S", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    time: u64,
+}
+
+impl CommandLine for OltpLine {
+    fn benchmark(&self) -> Result<Benchmark, Message> {
+        Ok(Benchmark::Oltp(Oltp { threads: self.threads, time: Nanos::from_secs(self.time), seed: 0 }))
     }
 }
 

@@ -5,9 +5,13 @@
 //! by a waker that is about to sleep. A pipe takes far more than one token, so neither process ever waits for
 //! room. Not modelled: creating the processes.
 
+use super::{BenchModel, Benchmark, CommandLine};
 use super::{nested_groups, repeating_task};
+use crate::message::Message;
 use crate::step::Step;
 use crate::workload::{Channel, ChannelKind, Objects, Workload};
+use clap::Args;
+use serde::{Deserialize, Serialize};
 
 /// Number of slots of a pipe.
 const PIPE_CAPACITY: u32 = 16;
@@ -32,5 +36,42 @@ pub fn pipe(rounds: u64, group_levels: u32) -> Workload {
         groups,
         objects: Objects { channels: vec![PIPE; 2], ..Objects::default() },
         ..Workload::default()
+    }
+}
+
+/// Options of `perf bench sched pipe`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pipe {
+    /// Number of round trips.
+    pub loops: u64,
+    /// Threads instead of processes.
+    pub threads: bool,
+}
+
+impl BenchModel for Pipe {
+    const NAME: &'static str = "perf bench sched pipe";
+    const IS_KERNEL_WORK: bool = true;
+    const RUNS_TO_END: bool = true;
+
+    fn make_workload(&self, _nr_cpus: u32) -> Workload {
+        pipe(self.loops, 0)
+    }
+}
+
+/// Options of `perf bench sched pipe` on a command line.
+#[derive(Debug, Args)]
+pub struct PipeLine {
+    /// Number of round trips
+    #[arg(short, long = "loop", value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    loops: u64,
+    /// Use threads instead of processes
+    #[arg(short = 'T', long)]
+    threaded: bool,
+}
+
+impl CommandLine for PipeLine {
+    fn benchmark(&self) -> Result<Benchmark, Message> {
+        Ok(Benchmark::Pipe(Pipe { loops: self.loops, threads: self.threaded }))
     }
 }

@@ -18,6 +18,7 @@
 //! Not modelled: the thread that prints, and the end: the run is cut off after `-r`.
 
 use super::random::ModelRandom;
+use super::{BenchModel, RunContext};
 use super::{CREATOR, created_task, creator};
 use crate::serde_time::nanos;
 use crate::step::{Behaviour, Step};
@@ -173,6 +174,18 @@ impl Behaviour for MessageThread {
         }
         self.pending.push(Step::PostAll(self.thread));
         Step::FutexArm(self.futex)
+    }
+}
+
+impl BenchModel for Schbench {
+    const NAME: &'static str = "schbench";
+
+    fn for_run(self, run: &RunContext) -> Self {
+        Self { seed: run.seed, ..self }
+    }
+
+    fn make_workload(&self, _nr_cpus: u32) -> Workload {
+        Self::workload(*self)
     }
 }
 

@@ -22,6 +22,7 @@
 //! Not modelled: lists of `-M` and `-W`, `-P`, `-A`, `-p`, warm-up and intermediate output. A worker takes
 //! requests one by one, not all that are there at once.
 
+use super::{BenchModel, RunContext};
 use super::{CREATOR, RepeatedSteps, created_task, creator};
 use crate::serde_time::nanos;
 use crate::step::{Behaviour, Step, TimerMode, TimerRef};
@@ -208,6 +209,22 @@ impl Behaviour for RpsMessageThread {
         let worker = 1 + self.turn % (self.family - 1);
         self.turn += 1;
         Step::Offer { channel: self.thread * self.family + worker, or_sleep: BACK_OFF }
+    }
+}
+
+impl BenchModel for SchbenchRps {
+    const NAME: &'static str = "schbench";
+
+    fn for_run(self, run: &RunContext) -> Self {
+        let threads = match self.threads {
+            0 => run.nr_cpus.div_ceil(self.message_threads),
+            threads => threads,
+        };
+        Self { threads, ..self }
+    }
+
+    fn make_workload(&self, _nr_cpus: u32) -> Workload {
+        Self::workload(*self)
     }
 }
 

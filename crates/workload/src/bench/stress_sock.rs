@@ -12,10 +12,14 @@
 //! an `ioctl()` that counts as its work. Not modelled: socket options, addresses, and the cost of opening and closing.
 
 use super::netperf::connections;
+use super::{BenchModel, Benchmark, CommandLine};
 use super::{CREATOR, RepeatedSteps, created_task, creator};
+use crate::message::Message;
 use crate::serde_time::nanos;
 use crate::step::Step;
+use crate::time::parse_time;
 use crate::workload::{Channel, ChannelKind, Objects, Workload};
+use clap::Args;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -81,6 +85,39 @@ impl StressSock {
             ..Workload::default()
         }
     }
+}
+
+impl BenchModel for StressSock {
+    const NAME: &'static str = "stress-ng";
+
+    fn make_workload(&self, _nr_cpus: u32) -> Workload {
+        Self::workload(*self)
+    }
+}
+
+/// Options of stress-ng on a command line.
+#[derive(Debug, Args)]
+pub struct StressNgLine {
+    /// Number of instances of the sock stressor
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    sock: u32,
+    /// Duration: seconds, or a time such as 300ms
+    #[arg(short, long, value_name = "T", default_value = "10", value_parser = seconds_or_time)]
+    timeout: Nanos,
+    /// Report metrics: accepted, they are always reported
+    #[arg(long)]
+    metrics: bool,
+}
+
+impl CommandLine for StressNgLine {
+    fn benchmark(&self) -> Result<Benchmark, Message> {
+        Ok(Benchmark::StressSock(StressSock { instances: self.sock, timeout: self.timeout }))
+    }
+}
+
+/// Parses a number of seconds, or a time with its unit.
+fn seconds_or_time(text: &str) -> Result<Nanos, Message> {
+    parse_time(text).or_else(|why| parse_time(&format!("{text}s")).map_err(|_| why))
 }
 
 #[cfg(test)]

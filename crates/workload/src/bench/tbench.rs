@@ -11,12 +11,16 @@
 //!
 //! Not modelled: connecting, warm-up, segments of large messages (each is one message) and their softirqs.
 
+use super::RunContext;
 use super::netperf::connections;
 use super::random::ModelRandom;
+use super::{BenchModel, Benchmark, CommandLine};
 use super::{CREATOR, created_task, creator};
+use crate::message::Message;
 use crate::serde_time::nanos;
 use crate::step::{Behaviour, Step};
 use crate::workload::{ChannelKind, Objects, Workload};
+use clap::Args;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -155,6 +159,38 @@ impl Behaviour for TbenchPeer {
         let step = steps[self.step];
         self.step = (self.step + 1) % steps.len();
         step
+    }
+}
+
+impl BenchModel for Tbench {
+    const NAME: &'static str = "tbench";
+
+    fn for_run(self, run: &RunContext) -> Self {
+        Self { seed: run.seed, ..self }
+    }
+
+    fn make_workload(&self, _nr_cpus: u32) -> Workload {
+        Self::workload(*self)
+    }
+}
+
+/// Options of tbench on a command line.
+#[derive(Debug, Args)]
+pub struct TbenchLine {
+    /// Number of clients
+    #[arg(value_name = "NPROCS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    clients: u32,
+    /// Server: only this machine
+    #[arg(value_name = "SERVER", default_value = "127.0.0.1", value_parser = ["127.0.0.1", "localhost"])]
+    server: String,
+    /// Duration, in seconds
+    #[arg(short = 't', long = "timelimit", value_name = "S", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    time: u64,
+}
+
+impl CommandLine for TbenchLine {
+    fn benchmark(&self) -> Result<Benchmark, Message> {
+        Ok(Benchmark::Tbench(Tbench { clients: self.clients, runtime: Nanos::from_secs(self.time), seed: 0 }))
     }
 }
 
