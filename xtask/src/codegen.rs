@@ -2,6 +2,7 @@
 //! Generated parts of the book and of ARCHITECTURE: tables between a line that names them and one that ends them.
 
 use crate::arrows;
+use crate::language;
 use crate::pair_states;
 use crate::study_results;
 use crate::tables;
@@ -54,6 +55,7 @@ fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
     let kernels = "docs/book/src/reference/kernels.md";
     let parts = [
         ("ARCHITECTURE.md", "arrows", arrows::picture()),
+        ("STYLE.md", "terms", language::words::table()),
         ("docs/book/src/reference/switches.md", "switches", switches::page()),
         (kernels, "changed defaults", page::changed_defaults_table()),
         (kernels, "additions", page::additions_table()),
@@ -133,8 +135,8 @@ fn differences_of(source: &str) -> Vec<String> {
             }
             Some(text) => text,
         };
-        if let Some((_, said)) = text.split_once(DIFFERS) {
-            found.push(capitalised(said.strip_prefix('`').unwrap_or(said).trim()));
+        if let Some((_, message_text)) = text.split_once(DIFFERS) {
+            found.push(capitalised(message_text.strip_prefix('`').unwrap_or(message_text).trim()));
             is_open = true;
         } else if text.starts_with("- ") {
             is_open = false;

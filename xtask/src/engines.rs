@@ -70,11 +70,11 @@ fn check(root: &Path, release: &str, tarball: &Path, scenarios: &[PathBuf]) -> R
     let (mut ran, mut refused, mut failed) = (0, 0, Vec::new());
     for scenario in scenarios {
         let run = fairlab(root, &["run", &scenario.display().to_string(), "--engine", &format!("kernel:{name}")])?;
-        let said = text(&run);
+        let message_text = text(&run);
         match run.status.code() {
-            Some(0) if !said.contains("WARNING: at") => ran += 1,
+            Some(0) if !message_text.contains("WARNING: at") => ran += 1,
             Some(2) => refused += 1,
-            _ => failed.push(format!("{release}: {}\n{said}", scenario.display())),
+            _ => failed.push(format!("{release}: {}\n{message_text}", scenario.display())),
         }
     }
     println!("{release}: scenarios: {ran} ran, {refused} rejected, {} failed", failed.len());

@@ -28,10 +28,10 @@ fn with_engines(args: &[&str]) -> Output {
 /// Reason why no engine can be built here.
 static NO_ENGINE: LazyLock<Option<String>> = LazyLock::new(|| {
     let built = with_engines(&["kernel", "add", "under-test", "--source", "debian:6.1"]);
-    let said = String::from_utf8_lossy(&built.stderr).into_owned();
-    let unsupported = ["is not there", "install"].iter().any(|word| said.contains(word));
-    assert!(built.status.success() || unsupported, "{said}");
-    (!built.status.success()).then(|| said.lines().next().unwrap_or_default().to_owned())
+    let message_text = String::from_utf8_lossy(&built.stderr).into_owned();
+    let unsupported = ["is not there", "install"].iter().any(|word| message_text.contains(word));
+    assert!(built.status.success() || unsupported, "{message_text}");
+    (!built.status.success()).then(|| message_text.lines().next().unwrap_or_default().to_owned())
 });
 
 fn json_output(args: &[&str]) -> Value {
@@ -345,8 +345,8 @@ fn engines_are_compared_side_by_side_and_checked() {
     let compare = ["compare", "scenarios/hello.json", "--for", "200ms", "--export", &export];
     let output = with_engines(&[&compare[..], &engine, &engine].concat());
     let page = String::from_utf8_lossy(&output.stdout).into_owned();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{page}{said}");
+    let message_text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{page}{message_text}");
     for row in ["ping", "  wake to run p50", "  fairness", "fairness", "migrations"] {
         assert!(page.lines().any(|line| line.starts_with(row)), "{row}: {page}");
     }
@@ -499,8 +499,8 @@ fn regressions_are_listed_and_unknown_ones_refused() {
     let listed = listed.as_array().expect("a list");
     assert!(listed.len() >= 25, "{}", listed.len());
     assert!(listed.iter().all(|bug| bug["what"].as_str().is_some_and(|what| what.ends_with('.'))));
-    let said = complaint("a bug that is none", &fairlab(&["kernel", "museum", "no-such-bug"]));
-    assert!(said.contains("no-such-bug") && said.contains("--list"), "{said}");
+    let message_text = complaint("a bug that is none", &fairlab(&["kernel", "museum", "no-such-bug"]));
+    assert!(message_text.contains("no-such-bug") && message_text.contains("--list"), "{message_text}");
 }
 
 fn the_built_in_scheduler_has_no_bug_of_the_regression_corpus() {
@@ -540,8 +540,8 @@ fn a_regression_is_put_back_and_distinguished_from_the_unchanged_tree() {
         "--source",
         "debian:6.1",
     ]);
-    let said = complaint("a bug of a newer release", &elsewhere);
-    assert!(said.contains("protected-idle-task") && said.contains("6.12"), "{said}");
+    let message_text = complaint("a bug of a newer release", &elsewhere);
+    assert!(message_text.contains("protected-idle-task") && message_text.contains("6.12"), "{message_text}");
 }
 
 fn a_crash_that_a_regression_of_6_12_causes_is_detected() {
@@ -583,8 +583,8 @@ fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_r
     build("unbalanced", edit);
     let run = ["run", "scenarios/fair-share.scn", "--engine", "kernel:unbalanced"];
     let output = with_engines(&run);
-    let said = flat(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let message_text = flat(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message_text}");
     for part in [
         "rcu_read_lock() or",
         "scheduler_tick at kernel/sched/core.c:",
@@ -592,9 +592,9 @@ fn what_a_call_does_not_put_back_is_a_report_with_its_place_and_a_command_that_r
         "patched by unbalanced-on-purpose",
         "repeat the command",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(message_text.contains(part), "{part}: {message_text}");
     }
-    assert!(!said.contains(" at fl-"), "reports do not name fairlab's own functions: {said}");
+    assert!(!message_text.contains(" at fl-"), "reports do not name fairlab's own functions: {message_text}");
     let patch = ["patch", "kernel:under-test", "kernel:unbalanced", "--only", "uniprocessor", "--runs", "1"];
     let output = with_engines(&patch);
     let page = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -654,8 +654,8 @@ fn cpus_that_wait_for_each_others_locks_say_what_they_have_and_where_they_wait()
     };
     build("unordered", edit);
     let output = run("kernel:unordered");
-    let said = flat(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let message_text = flat(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message_text}");
     for part in [
         "CPUs are in a deadlock",
         "holds the lock of its own runqueue, taken here: __schedule at kernel/sched/core.c:",
@@ -663,11 +663,11 @@ fn cpus_that_wait_for_each_others_locks_say_what_they_have_and_where_they_wait()
         "pull_rt_task at kernel/sched/rt.c:",
         "push_rt_task at kernel/sched/rt.c:",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(message_text.contains(part), "{part}: {message_text}");
     }
     assert!(
-        !said.contains(" at fl-") && !said.contains("arch/fairlab"),
-        "reports do not name fairlab's own functions: {said}"
+        !message_text.contains(" at fl-") && !message_text.contains("arch/fairlab"),
+        "reports do not name fairlab's own functions: {message_text}"
     );
 }
 

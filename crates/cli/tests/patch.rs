@@ -38,10 +38,10 @@ fn text(output: &Output) -> String {
 /// Reason why no engine can be built here.
 static NO_ENGINE: LazyLock<Option<String>> = LazyLock::new(|| {
     let built = with_store(&kept(), &["kernel", "add", "under-test", "--source", SOURCE]);
-    let said = text(&built);
-    let unsupported = ["is not there", "install"].iter().any(|word| said.contains(word));
-    assert!(built.status.success() || unsupported, "{said}");
-    (!built.status.success()).then(|| said.lines().next().unwrap_or_default().to_owned())
+    let message_text = text(&built);
+    let unsupported = ["is not there", "install"].iter().any(|word| message_text.contains(word));
+    assert!(built.status.success() || unsupported, "{message_text}");
+    (!built.status.success()).then(|| message_text.lines().next().unwrap_or_default().to_owned())
 });
 
 /// Writes a patch that replaces a text in files of the tree, and returns its path.

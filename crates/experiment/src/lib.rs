@@ -101,7 +101,7 @@ pub struct ExperimentResult {
     /// Comparison at the last interim analysis.
     pub comparison: Comparison,
     /// Number of interim analyses.
-    pub looks: u32,
+    pub nr_checks: u32,
     /// Whether the experiment ended because `has_more` returned false.
     pub is_out_of_time: bool,
 }
@@ -122,7 +122,7 @@ pub fn until_found<A: Arms>(
     has_more: &(dyn Fn() -> bool + Sync),
 ) -> Result<Option<ExperimentResult>, A::Error> {
     let mut repetitions = Vec::new();
-    let (mut looks, mut aim) = (0, FIRST_CHECK);
+    let (mut nr_checks, mut aim) = (0, FIRST_CHECK);
     loop {
         let from = first_seed + repetitions.len() as u64;
         let wanted = aim - repetitions.len() as u64;
@@ -132,11 +132,11 @@ pub fn until_found<A: Arms>(
         if repetitions.is_empty() {
             return Ok(None);
         }
-        looks += 1;
-        let level = rules.level / f64::from(2_u32.saturating_pow(looks));
+        nr_checks += 1;
+        let level = rules.level / f64::from(2_u32.saturating_pow(nr_checks));
         let comparison = compare(&repetitions, ComparisonRules { level, ..rules });
         if is_out_of_time || aim >= MAX_REPETITIONS || is_settled(&comparison) {
-            return Ok(Some(ExperimentResult { comparison, looks, is_out_of_time }));
+            return Ok(Some(ExperimentResult { comparison, nr_checks, is_out_of_time }));
         }
         aim *= 2;
     }

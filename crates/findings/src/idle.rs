@@ -203,8 +203,8 @@ impl IdleCpus {
                 .collect();
             passes.sort_by_key(|&(at, _)| at);
             let passes: Vec<BalanceDecision> = passes.into_iter().map(|(_, decision)| decision).collect();
-            let said = self.pass_reasons.entry(wait.family).or_default();
-            passes.iter().for_each(|pass| *said.entry((pass.level, meaning(pass))).or_default() += 1);
+            let named = self.pass_reasons.entry(wait.family).or_default();
+            passes.iter().for_each(|pass| *named.entry((pass.level, meaning(pass))).or_default() += 1);
             let worst = WorstIdle { wait: *wait, idle, from, passes, common: None };
             self.found.entry(wait.family).or_default().add(until, time, worst);
         }

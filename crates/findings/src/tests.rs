@@ -306,11 +306,11 @@ fn domains_that_are_missing_are_found_and_named() {
 fn the_same_is_found_in_a_trace_as_far_as_its_events_tell() {
     use fairlab_sched::ctx::PrevState;
     use fairlab_traces::import::event::{Context, ThreadRef, TraceEventKind};
-    let who = |pid| ThreadRef { pid, comm: Default::default(), prio: Some(120) };
+    let thread_ref = |pid| ThreadRef { pid, comm: Default::default(), prio: Some(120) };
     let event =
         |ms: u64, cpu, what| TraceEvent { at: ms * 1_000_000, cpu, pid: 0, context: Context::Thread, kind: what };
-    let switch = |prev, state, next| TraceEventKind::Switch { prev: who(prev), state, next: who(next) };
-    let wakeup = |pid| TraceEventKind::Wakeup { who: who(pid), cpu: 0, is_new: false };
+    let switch = |prev, state, next| TraceEventKind::Switch { prev: thread_ref(prev), state, next: thread_ref(next) };
+    let wakeup = |pid| TraceEventKind::Wakeup { thread_ref: thread_ref(pid), cpu: 0, is_new: false };
     let events = vec![
         event(0, 0, switch(0, PrevState::Runnable, 7)),
         event(0, 1, switch(5, PrevState::Blocked, 0)),
@@ -330,11 +330,14 @@ fn the_same_is_found_in_a_trace_as_far_as_its_events_tell() {
 fn a_thread_that_changes_its_cpu_and_returns_is_found_in_a_trace_of_switches_alone() {
     use fairlab_sched::ctx::PrevState;
     use fairlab_traces::import::event::{Context, ThreadRef, TraceEventKind};
-    let who = |pid| ThreadRef { pid, comm: Default::default(), prio: Some(120) };
+    let thread_ref = |pid| ThreadRef { pid, comm: Default::default(), prio: Some(120) };
     let found = |cpu_of: fn(u64) -> u32| {
         let switch = |turn: u64| {
-            let what =
-                |prev, next| TraceEventKind::Switch { prev: who(prev), state: PrevState::Blocked, next: who(next) };
+            let what = |prev, next| TraceEventKind::Switch {
+                prev: thread_ref(prev),
+                state: PrevState::Blocked,
+                next: thread_ref(next),
+            };
             let event = |us: u64, kind| TraceEvent {
                 at: (turn * 400 + us) * 1000,
                 cpu: cpu_of(turn),

@@ -95,8 +95,10 @@ impl TraceScan<'_> {
                     self.on_run(now, cpu, next);
                 }
             }
-            TraceEventKind::Wakeup { who, cpu, is_new } => self.on_wakeup(now, who.pid, Some(CpuId(cpu)), is_new),
-            TraceEventKind::Waking { who } if !has_wakeups => self.on_wakeup(now, who.pid, None, false),
+            TraceEventKind::Wakeup { thread_ref, cpu, is_new } => {
+                self.on_wakeup(now, thread_ref.pid, Some(CpuId(cpu)), is_new);
+            }
+            TraceEventKind::Waking { thread_ref } if !has_wakeups => self.on_wakeup(now, thread_ref.pid, None, false),
             TraceEventKind::Lost { .. } => self.on_lost(CpuId(event.cpu)),
             TraceEventKind::Migrate { pid, to } => self.on_migrate(now, pid, CpuId(to)),
             _ => {}

@@ -277,11 +277,11 @@ impl RunningBuild<'_> {
         if run.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&run.stderr);
-        let (said, patched) = self.with_tree_paths(&said);
+        let output_text = String::from_utf8_lossy(&run.stderr);
+        let (output_text, patched) = self.with_tree_paths(&output_text);
         let is_makes = |line: &&str| line.starts_with("make") || line.contains("#warning syscall");
-        let message: Vec<&str> = said.lines().filter(|line| !is_makes(line)).collect();
-        let message = if message.is_empty() { said.trim_end().to_owned() } else { message.join("\n") };
+        let message: Vec<&str> = output_text.lines().filter(|line| !is_makes(line)).collect();
+        let message = if message.is_empty() { output_text.trim_end().to_owned() } else { message.join("\n") };
         let message = message + &patched;
         Err(KernelError::Build { step: step.split_whitespace().take(3).collect::<Vec<_>>().join(" "), message })
     }
@@ -290,22 +290,23 @@ impl RunningBuild<'_> {
     ///
     /// The lines of a patched file differ from the tree's, so its name stays without a folder, and the note
     /// names the patches.
-    fn with_tree_paths(&self, said: &str) -> (String, String) {
+    fn with_tree_paths(&self, output_text: &str) -> (String, String) {
         let (overlay, snapshot) = (&self.dir.overlay, &self.recipe.snapshot);
-        let (mut said, mut named) = (said.to_owned(), Vec::new());
+        let (mut output_text, mut named) = (output_text.to_owned(), Vec::new());
         for name in snapshot.changed() {
             let path = overlay::overlay_path(overlay, name).display().to_string();
-            if said.contains(&path) {
-                said = said.replace(&path, name);
+            if output_text.contains(&path) {
+                output_text = output_text.replace(&path, name);
                 named.push(name.as_str());
             }
         }
-        let said = said.replace(&format!("{}/", overlay.display()), &format!("{}/", snapshot.tree().display()));
+        let output_text =
+            output_text.replace(&format!("{}/", overlay.display()), &format!("{}/", snapshot.tree().display()));
         if named.is_empty() {
-            return (said, String::new());
+            return (output_text, String::new());
         }
         let by = self.recipe.changed_by.join(", ");
-        (said, format!("\nline numbers of {} are those of the file as patched by {by}", named.join(", ")))
+        (output_text, format!("\nline numbers of {} are those of the file as patched by {by}", named.join(", ")))
     }
 
     fn link(&self, targets: &[&str], object: &Path) -> Result<(), KernelError> {

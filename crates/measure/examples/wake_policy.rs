@@ -39,10 +39,10 @@ pub(crate) fn measure(policy: Option<Box<dyn PolicyHook>>) -> Result<(f64, u64),
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, policy) in [("kernel", None), ("first_idle", Some(Box::new(first_idle) as Box<dyn PolicyHook>))] {
-        let (looks, mean_ns) = measure(policy)?;
+        let (nr_scanned, mean_ns) = measure(policy)?;
         writeln!(
             std::io::stdout(),
-            "{name:10}  {looks:5.1} CPUs scanned per wake-up  {mean_ns:8} ns from wake to run"
+            "{name:10}  {nr_scanned:5.1} CPUs scanned per wake-up  {mean_ns:8} ns from wake to run"
         )?;
     }
     Ok(())

@@ -102,8 +102,8 @@ impl Stall {
             ("these tasks were started but never had a CPU: ", self.never_ran.clone()),
             ("these tasks start after the end of the run: ", self.never_started.clone()),
         ];
-        let said = groups.into_iter().filter(|(_, tasks)| !tasks.is_empty());
-        said.map(|(what, tasks)| format!("{what}{}", name_list(&tasks))).collect()
+        let sentence = groups.into_iter().filter(|(_, tasks)| !tasks.is_empty());
+        sentence.map(|(what, tasks)| format!("{what}{}", name_list(&tasks))).collect()
     }
 }
 

@@ -65,7 +65,7 @@ void ping_pong(struct exchange e)
 	close_channels(peer.channels);
 }
 
-// Measures messages that a thread writes and reads itself, so that nobody waits.
+// Measures messages that a thread writes and reads itself, so that no task waits.
 void pass_alone(enum kind kind, int size)
 {
 	struct channels *channels = open_channels(kind, size);

@@ -45,7 +45,7 @@ static void *send_until_stopped(void *unused)
 	return unused;
 }
 
-// A round is a message of each pair of sender and receiver, whoever receives it.
+// A round has one message for each pair of sender and receiver.
 static void count_message(void)
 {
 	long number = __atomic_add_fetch(&received, 1, __ATOMIC_RELAXED) - FIRST_MESSAGES;

@@ -39,6 +39,7 @@ struct Syntax {
 const RUST: Syntax = Syntax { line_comment: "//", has_block_comments: true, quotes: &["\""], is_rust: true };
 const SCRIPT: Syntax =
     Syntax { line_comment: "//", has_block_comments: true, quotes: &["\"", "'", "`"], is_rust: false };
+const C: Syntax = Syntax { line_comment: "//", has_block_comments: true, quotes: &["\""], is_rust: false };
 const PYTHON: Syntax =
     Syntax { line_comment: "#", has_block_comments: false, quotes: &["\"\"\"", "'''", "\"", "'"], is_rust: false };
 const TOML: Syntax = PYTHON;
@@ -51,6 +52,7 @@ pub(crate) fn passages(name: &str, text: &str) -> Option<Vec<Passage>> {
         "md" => pages(text),
         "rs" => scan(text, &RUST),
         "js" => scan(text, &SCRIPT),
+        "c" | "h" => scan(text, &C),
         "py" | "pyi" => scan(text, &PYTHON),
         "toml" => scan(text, &TOML),
         "scn" => scan(text, &SCENARIO),

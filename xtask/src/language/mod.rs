@@ -7,10 +7,11 @@ mod code_spans;
 mod commits;
 mod draw;
 mod extract;
+mod local_names;
 mod names;
 mod pages;
 mod statistics;
-mod words;
+pub(crate) mod words;
 
 use anyhow::{Context, Result};
 use clap::{Args as ClapArgs, Subcommand};
@@ -21,8 +22,8 @@ use std::path::{Path, PathBuf};
 
 /// File with exceptions, and with what remains by area.
 const SETTINGS: &str = "xtask/language.toml";
-/// List of avoided words, which contains them.
-const WORDS: &str = "xtask/src/language/words.rs";
+/// List of avoided words and its tests, which contain them.
+const WORDS: [&str; 3] = ["xtask/src/language/words.rs", "xtask/src/language/local_names.rs", "xtask/words.toml"];
 /// Directories without sources of the project.
 const IGNORED: [&str; 5] = ["target", "fuzz", "runs", "__pycache__", "node_modules"];
 
@@ -119,6 +120,7 @@ pub(crate) fn problems(root: &Path, commands: &[String]) -> Result<Vec<String>> 
         }
     }
     wrong.extend(code_spans::problems(root, &files, &settings, commands)?);
+    wrong.extend(local_names::problems(&files));
     wrong.extend(commits::problems(root, &settings.commits_since));
     Ok(wrong)
 }
@@ -183,7 +185,7 @@ fn files(root: &Path) -> Result<Vec<ProseFile>> {
     let enters = |name: &str, last: &str| !name.ends_with("tests/data") && !last.starts_with('.');
     let mut files = Vec::new();
     for (name, path) in entries(root, enters)? {
-        if path.is_dir() || name == WORDS {
+        if path.is_dir() || WORDS.contains(&name.as_str()) {
             continue;
         }
         let Ok(text) = fs::read_to_string(&path) else { continue };

@@ -2,50 +2,60 @@
 //! Words that prose of the project does not use, with the word to use instead.
 
 use super::extract::{Passage, PassageKind, without_code};
+use serde::Deserialize;
+use std::sync::LazyLock;
 use unicase::UniCase;
 
-/// A word or phrase in lower case, and what to write instead. A trailing `*` matches any ending.
-const AVOIDED: &[(&str, &str)] = &[
-    ("told", "report, print, record, reject or return"),
-    ("tells", "reports, prints, records, rejects or returns"),
-    ("heed", "honour"),
-    ("heeds", "honours"),
-    ("heeded", "honoured"),
-    ("anew", "again"),
-    ("mend*", "fix"),
-    ("dear", "expensive"),
-    ("dearer", "more expensive"),
-    ("somebody*", "a concrete noun: a user, a task, a caller"),
-    ("nobody*", "a concrete noun: no task, no caller"),
-    ("whoever", "a concrete noun"),
-    ("whom", "a concrete noun"),
-    ("storey*", "layer"),
-    ("museum*", "regression corpus, `kernel regressions`"),
-    ("bookkeeper*", "accounting"),
-    ("of its own accord", "without a request"),
-    ("the laboratory", "fairlab"),
-    ("equal instants", "simultaneous events"),
-    ("before-state*", "behaviour before the patch"),
-    ("kernel of your own", "compiled-kernel engine"),
-    ("stolen time", "steal time"),
-    ("way out", "hint"),
-    ("chore*", "xtask command"),
-    ("long check", "extended tests"),
-    ("told apart", "distinguished"),
-    ("goes over to", "is deferred to"),
-    ("vain kick*", "wasted kicks"),
-    ("shape alone", "topology only"),
-    ("placement by energy", "energy-aware scheduling"),
-    ("clamps of groups", "group uclamp"),
-    ("limits of frequencies", "frequency limits"),
-    ("priced", "with a cost"),
-    ("oracle", "reference"),
-    ("seam", "interface"),
-    ("seams", "interfaces"),
-    ("dice", "random numbers"),
-    ("tally", "cached load-balance statistics"),
-    ("tallies", "cached load-balance statistics"),
-];
+/// The list of words, which STYLE.md shows.
+const LIST: &str = include_str!("../../words.toml");
+
+/// Avoided words and names.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WordList {
+    term: Vec<Term>,
+    names: AvoidedNames,
+}
+
+/// Term with the words that it replaces.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Term {
+    /// Words to use.
+    #[serde(rename = "use")]
+    used: String,
+    /// Words and phrases in lower case that prose may not have. A trailing `*` matches any ending.
+    #[serde(default)]
+    avoid: Vec<String>,
+    /// Words that also have an ordinary meaning.
+    #[serde(default)]
+    unchecked: Vec<String>,
+}
+
+/// Names that do not name their content.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AvoidedNames {
+    avoid: Vec<String>,
+}
+
+static WORDS: LazyLock<WordList> =
+    LazyLock::new(|| toml::from_str(LIST).unwrap_or_else(|error| panic!("xtask/words.toml: {error}")));
+
+/// Returns the names of variables, parameters and fields that the project avoids.
+pub(super) fn avoided_names() -> &'static [String] {
+    &WORDS.names.avoid
+}
+
+/// Returns the table of terms, for STYLE.md.
+pub(crate) fn table() -> String {
+    let mut text = "| Use | Not |\n|---|---|\n".to_owned();
+    for term in &WORDS.term {
+        let avoided = term.avoid.iter().chain(&term.unchecked).map(|word| format!("`{}`", word.trim_end_matches('*')));
+        text.push_str(&format!("| {} | {} |\n", term.used, avoided.collect::<Vec<_>>().join(", ")));
+    }
+    text
+}
 
 /// Words up to this length are taken for abbreviations, not for spelling errors.
 const MAX_ABBREVIATION: usize = 4;
@@ -71,9 +81,9 @@ pub(crate) fn problems(passage: &Passage) -> Vec<Problem> {
         if let Some(correct) = correction(word).filter(|_| prose[*offset + 1..].starts_with(&word[1..])) {
             found.push(Problem { line, found: word.clone(), hint: format!("spell: {correct}") });
         }
-        for (phrase, hint) in AVOIDED {
-            if begins_with(&words[position..], phrase) {
-                found.push(Problem { line, found: (*phrase).to_owned(), hint: format!("write: {hint}") });
+        for term in &WORDS.term {
+            for phrase in term.avoid.iter().filter(|phrase| begins_with(&words[position..], phrase)) {
+                found.push(Problem { line, found: phrase.clone(), hint: format!("write: {}", term.used) });
             }
         }
     }

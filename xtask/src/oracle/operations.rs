@@ -73,10 +73,24 @@ impl OpComparisons {
             }
         }
         for op in KernelOp::ALL {
-            let its: Vec<&OpComparison> =
-                all.counts.iter().filter(|((its, _), _)| its == op).map(|(_, its)| its).collect();
-            if !its.is_empty() {
-                all.scenarios.insert(*op, (1, u32::from(its.iter().all(|its| its.calls == its.equal))));
+            let operation_entry: Vec<&OpComparison> = all
+                .counts
+                .iter()
+                .filter(|((operation_entry, _), _)| operation_entry == op)
+                .map(|(_, operation_entry)| operation_entry)
+                .collect();
+            if !operation_entry.is_empty() {
+                all.scenarios.insert(
+                    *op,
+                    (
+                        1,
+                        u32::from(
+                            operation_entry
+                                .iter()
+                                .all(|operation_entry| operation_entry.calls == operation_entry.equal),
+                        ),
+                    ),
+                );
             }
         }
         all.same = u32::from(all.scenarios.values().all(|(counted, equal)| counted == equal));
@@ -85,13 +99,13 @@ impl OpComparisons {
 
     /// Adds the counts of another scenario.
     pub(super) fn add(&mut self, other: Self) {
-        for (key, its) in other.counts {
+        for (key, operation_entry) in other.counts {
             let sum = self.counts.entry(key).or_default();
-            sum.tested += its.tested;
-            sum.reference += its.reference;
-            sum.calls += its.calls;
-            sum.equal += its.equal;
-            sum.first = sum.first.take().or(its.first);
+            sum.tested += operation_entry.tested;
+            sum.reference += operation_entry.reference;
+            sum.calls += operation_entry.calls;
+            sum.equal += operation_entry.equal;
+            sum.first = sum.first.take().or(operation_entry.first);
         }
         for (op, (counted, equal)) in other.scenarios {
             let sum = self.scenarios.entry(op).or_default();
@@ -105,9 +119,18 @@ impl OpComparisons {
     /// Returns the table of all operations, and of the paths with different counts.
     pub(super) fn table(&self) -> String {
         let row = |op: &KernelOp| {
-            let its = self.counts.iter().filter(|((its, _), _)| its == op).map(|(_, its)| its);
-            let sum = its.fold([0; 4], |sum, its| {
-                [sum[0] + its.tested, sum[1] + its.reference, sum[2] + its.calls, sum[3] + its.equal]
+            let operation_entry = self
+                .counts
+                .iter()
+                .filter(|((operation_entry, _), _)| operation_entry == op)
+                .map(|(_, operation_entry)| operation_entry);
+            let sum = operation_entry.fold([0; 4], |sum, operation_entry| {
+                [
+                    sum[0] + operation_entry.tested,
+                    sum[1] + operation_entry.reference,
+                    sum[2] + operation_entry.calls,
+                    sum[3] + operation_entry.equal,
+                ]
             });
             let (counted, equal) = self.scenarios.get(op).copied().unwrap_or_default();
             let [tested, reference, calls, same] = sum;
@@ -123,11 +146,17 @@ impl OpComparisons {
         );
         text +=
             &table::render(1, &["operation", "compared", "reference", "calls", "unequal", "scenarios equal"], &rows);
-        let differing = self.counts.iter().filter(|(_, its)| its.equal < its.calls);
+        let differing = self.counts.iter().filter(|(_, operation_entry)| operation_entry.equal < operation_entry.calls);
         let rows: Vec<Vec<String>> = differing
-            .map(|((op, path), its)| {
-                let mut row = vec![op.name().to_owned(), path.clone(), its.first.clone().unwrap_or_default()];
-                let numbers = [its.tested, its.reference, its.calls, its.calls - its.equal];
+            .map(|((op, path), operation_entry)| {
+                let mut row =
+                    vec![op.name().to_owned(), path.clone(), operation_entry.first.clone().unwrap_or_default()];
+                let numbers = [
+                    operation_entry.tested,
+                    operation_entry.reference,
+                    operation_entry.calls,
+                    operation_entry.calls - operation_entry.equal,
+                ];
                 row.extend(numbers.map(|number| number.to_string()));
                 row
             })

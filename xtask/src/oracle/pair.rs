@@ -330,8 +330,8 @@ mod tests {
 
     #[test]
     fn a_reason_is_one_line_without_file_and_help() {
-        let said = "error: /tmp/a/irq-3.scn: kernel engines do not have yet: cpusets\nhelp: leave them out\n";
-        assert_eq!(rejection_reason(said), "kernel engines do not have yet: cpusets");
+        let message_text = "error: /tmp/a/irq-3.scn: kernel engines do not have yet: cpusets\nhelp: leave them out\n";
+        assert_eq!(rejection_reason(message_text), "kernel engines do not have yet: cpusets");
     }
 
     #[test]

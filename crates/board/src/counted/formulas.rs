@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Formulas of operations: sums of rows of a count sheet.
 //!
-//! Most operations come from round trips over a pipe between two CPUs: two wake-ups a round, in which each
+//! Operations of the scheduler come from round trips over a pipe between two CPUs: two wake-ups a round, in which each
 //! path runs exactly once. The rows of tasks that block are `read`, those of the woken CPU are `interrupt` and
-//! `idle`.
+//! `idle`. System calls of a channel come from tests in which one task writes and reads alone (`pass-pipe`).
 
 use super::sheet::Sheet;
 

@@ -72,7 +72,7 @@ pub(crate) fn check(output: &mut Output, args: &CheckArgs) -> Result<(), CliErro
 
 fn print_result(output: &mut Output, name: &str, checked: CheckedRun) -> Result<(), CliError> {
     let CheckedRun { simulated_ns, whole_ns, .. } = checked;
-    let said = checked.standstill.sentences();
+    let texts = checked.standstill.sentences();
     let has_failed = checked.standstill.is_failure();
     let verdict = CheckOutput {
         schema: SCHEMA,
@@ -93,10 +93,10 @@ fn print_result(output: &mut Output, name: &str, checked: CheckedRun) -> Result<
     output.warn_all(&verdict.warnings)?;
     if output.is_json() {
         output.json(&verdict)?;
-        return fail_on_stall(name, has_failed, &said);
+        return fail_on_stall(name, has_failed, &texts);
     }
     if !has_failed {
-        output.warn_all(&said)?;
+        output.warn_all(&texts)?;
     }
     if verdict.is_cut {
         let events = verdict.events;
@@ -109,7 +109,7 @@ fn print_result(output: &mut Output, name: &str, checked: CheckedRun) -> Result<
     }
     let on = if checked.has_machine_file { format!(" on {}", verdict.machine) } else { String::new() };
     if has_failed {
-        return fail_on_stall(name, has_failed, &said);
+        return fail_on_stall(name, has_failed, &texts);
     }
     output.text(&format!(
         "{}: OK: {}{on}, {}, {}; {} simulated, {} {}; digest {}\n",
@@ -129,6 +129,6 @@ fn print_result(output: &mut Output, name: &str, checked: CheckedRun) -> Result<
 }
 
 /// Reports tasks that can never run again as a failed run.
-fn fail_on_stall(name: &str, has_failed: bool, said: &[String]) -> Result<(), CliError> {
-    if has_failed { Err(CliError::Run(Message::new(format!("{name}: {}", said.join("\n"))))) } else { Ok(()) }
+fn fail_on_stall(name: &str, has_failed: bool, texts: &[String]) -> Result<(), CliError> {
+    if has_failed { Err(CliError::Run(Message::new(format!("{name}: {}", texts.join("\n"))))) } else { Ok(()) }
 }

@@ -73,19 +73,19 @@ fn a_wakeup_is_placed_on_an_idle_cpu_near_the_busy_previous_one() {
     let (place, events) = run("cpus 4\ntopo llc=4\nend 100ms\n\
          task sleeper cpu=1 run 1ms sleep 49500us run 5ms\n\
          task hog n=2 cpu=1 start=2ms mask=1-1 run 1s\n");
-    let (answer, said) = explain(&place, &["--task", "sleeper", "--at", "51ms"]);
+    let (answer, message_text) = explain(&place, &["--task", "sleeper", "--at", "51ms"]);
     let (state, selection) = (claim(&answer, "task-state"), claim(&answer, "selection"));
     let woken = last_event(&events, 51_000_000, |event| event["e"] == "wakeup" && event["pid"] == 1000);
     assert_eq!(state["state"], "runs");
     assert_eq!(state["cpu"], woken["cpu"]);
     assert_eq!(selection["cpu"], woken["cpu"]);
     assert_eq!(selection["at_ns"], at_ns(woken));
-    assert_ne!(state["cpu"], selection["prev"], "hogs are on the previous CPU: {said}");
-    assert!(said.contains("runs on CPU") && said.contains("It was woken at 50.5ms"), "{said}");
+    assert_ne!(state["cpu"], selection["prev"], "hogs are on the previous CPU: {message_text}");
+    assert!(message_text.contains("runs on CPU") && message_text.contains("It was woken at 50.5ms"), "{message_text}");
     let rule = selection["rule"]["name"].as_str().expect("a rule has decided");
-    assert!(said.contains(&format!("by rule {rule}: ")), "{said}");
-    assert!(said.contains(&format!("previous CPU was {}", selection["prev"])), "{said}");
-    assert!(selection["scanned"].as_u64() > Some(0) && said.contains("The scan checked"), "{said}");
+    assert!(message_text.contains(&format!("by rule {rule}: ")), "{message_text}");
+    assert!(message_text.contains(&format!("previous CPU was {}", selection["prev"])), "{message_text}");
+    assert!(selection["scanned"].as_u64() > Some(0) && message_text.contains("The scan checked"), "{message_text}");
 }
 
 #[test]
@@ -93,43 +93,43 @@ fn a_task_waits_behind_a_hog_as_long_as_the_trace_says() {
     let (place, events) = run("cpus 2\nend 60ms\n\
          task hog cpu=0 mask=0-0 run 1s\n\
          task late cpu=0 mask=0-0 run 30ms\n");
-    let (answer, said) = explain(&place, &["--task", "late", "--at", "3ms"]);
+    let (answer, message_text) = explain(&place, &["--task", "late", "--at", "3ms"]);
     assert_eq!(claim(&answer, "task-state")["state"], "waits");
     let wait = claim(&answer, "wait");
     assert_eq!((&wait["since_ns"], &wait["until_ns"], &wait["is_open"]), (&0.into(), &3_000_000.into(), &true.into()));
-    assert!(said.contains("CPU 0 ran hog (pid 1000) for 3ms"), "{said}");
-    assert!(said.contains("It may run on CPU 0 only."), "{said}");
+    assert!(message_text.contains("CPU 0 ran hog (pid 1000) for 3ms"), "{message_text}");
+    assert!(message_text.contains("It may run on CPU 0 only."), "{message_text}");
 
     let runs = |pid: u64| move |event: &Value| event["e"] == "switch" && event["next"] == pid;
     let first = events.iter().find(|event| runs(1001)(event)).expect("it runs at some time");
-    let (answer, said) = explain(&place, &["--task", "1001", "--at", &format!("{}ns", at_ns(first))]);
+    let (answer, message_text) = explain(&place, &["--task", "1001", "--at", &format!("{}ns", at_ns(first))]);
     assert_eq!(claim(&answer, "task-state")["state"], "runs");
     assert_eq!(claim(&answer, "wait")["until_ns"], at_ns(first));
     assert_eq!(claim(&answer, "wait")["ran"][0]["task"]["pid"], 1000);
     assert_eq!(claim(&answer, "wait")["ran"][0]["ns"], at_ns(first));
-    assert!(said.contains("After it was forked at 0ns it waited"), "{said}");
+    assert!(message_text.contains("After it was forked at 0ns it waited"), "{message_text}");
 }
 
 #[test]
 fn a_cpu_idles_while_tasks_wait_that_may_not_run_there() {
     let (place, events) = run("cpus 4\nend 40ms\ntask hog n=3 cpu=1 mask=1-1 run 1s\n");
-    let (answer, said) = explain(&place, &["--cpu", "0", "--at", "10ms"]);
+    let (answer, message_text) = explain(&place, &["--cpu", "0", "--at", "10ms"]);
     let waiting = claim(&answer, "waiting-tasks")["tasks"].as_array().expect("a list");
-    assert_eq!((&claim(&answer, "cpu-state")["is_idle"], waiting.len()), (&Value::Bool(true), 2), "{said}");
+    assert_eq!((&claim(&answer, "cpu-state")["is_idle"], waiting.len()), (&Value::Bool(true), 2), "{message_text}");
     let running = last_event(&events, 10_000_000, |event| event["e"] == "switch" && event["cpu"] == 1);
     for waiting in waiting {
         assert_eq!((&waiting["cpu"], &waiting["allowed"]), (&Value::from(1), &Value::from(vec![1])));
         assert_ne!(waiting["task"]["pid"], running["next"], "who runs does not wait");
     }
-    assert!(said.contains("CPU 0 is idle, since 0ns"), "{said}");
-    assert!(said.contains("may not run on CPU 0 (allowed: 1)"), "{said}");
+    assert!(message_text.contains("CPU 0 is idle, since 0ns"), "{message_text}");
+    assert!(message_text.contains("may not run on CPU 0 (allowed: 1)"), "{message_text}");
 
-    let (answer, said) = explain(&place, &["--balance", "0", "--at", "10ms"]);
+    let (answer, message_text) = explain(&place, &["--balance", "0", "--at", "10ms"]);
     let pass = &claim(&answer, "passes")["passes"][0];
     let counted =
         last_event(&events, 10_000_000, |event| event["e"] == "lb" && event["cpu"] == 0 && event["c"] == "lb_count");
     assert_eq!(pass["at_ns"], at_ns(counted));
-    assert_eq!((&pass["busiest_queue"], &pass["moved"]), (&Value::from(1), &Value::from(0)), "{said}");
+    assert_eq!((&pass["busiest_queue"], &pass["moved"]), (&Value::from(1), &Value::from(0)), "{message_text}");
 }
 
 #[test]
@@ -173,15 +173,19 @@ fn questions_without_an_answer_fail_with_a_way_out() {
 fn in_a_cache_of_eight_with_seven_busy_a_wakeup_does_not_find_the_idle_cpu_but_newly_idle_balancing_helps() {
     let scenario = include_str!("../../../../scenarios/eight-cpus.scn");
     let (place, events) = run(scenario);
-    let (answer, said) = explain(&place, &["--task", "wakee", "--at", "1512.2ms"]);
+    let (answer, message_text) = explain(&place, &["--task", "wakee", "--at", "1512.2ms"]);
     let selection = claim(&answer, "selection");
     assert_eq!(
         (&claim(&answer, "task-state")["state"], &claim(&answer, "task-state")["cpu"]),
         (&"waits".into(), &0.into()),
-        "{said}"
+        "{message_text}"
     );
-    assert_eq!((&selection["rule"]["name"], &selection["scan_limit"]), (&"ScanBusy".into(), &0.into()), "{said}");
-    assert!(said.contains("CPU 7 is idle and allowed for it"), "{said}");
+    assert_eq!(
+        (&selection["rule"]["name"], &selection["scan_limit"]),
+        (&"ScanBusy".into(), &0.into()),
+        "{message_text}"
+    );
+    assert!(message_text.contains("CPU 7 is idle and allowed for it"), "{message_text}");
 
     let wakee = claim(&answer, "task-state")["task"]["pid"].as_u64().expect("the task has a pid");
     let at = |time: u64, kind: &str| {
@@ -198,18 +202,21 @@ fn in_a_cache_of_eight_with_seven_busy_a_wakeup_does_not_find_the_idle_cpu_but_n
         at(1_513_010_000, "switch"),
         line(r#"{"t":2513010000,"e":"switch","cpu":7,"prev":1007,"next":1008,"st":1}"#)
     );
-    let (answer, said) = explain(&place, &["--task", "wakee", "--at", "1513.5ms"]);
-    assert_eq!((wakee, &claim(&answer, "task-state")["cpu"]), (1008, &7.into()), "{said}");
-    let (_, said) = explain(&place, &["--balance", "7", "--at", "1513.5ms"]);
-    assert!(said.contains("At 1.51301s, newly-idle pass at level MC (CPUs 0-7): Moved: Tasks were moved"), "{said}");
+    let (answer, message_text) = explain(&place, &["--task", "wakee", "--at", "1513.5ms"]);
+    assert_eq!((wakee, &claim(&answer, "task-state")["cpu"]), (1008, &7.into()), "{message_text}");
+    let (_, message_text) = explain(&place, &["--balance", "7", "--at", "1513.5ms"]);
+    assert!(
+        message_text.contains("At 1.51301s, newly-idle pass at level MC (CPUs 0-7): Moved: Tasks were moved"),
+        "{message_text}"
+    );
 
     // Without a limit the scan finds the idle CPU.
     let (place, _) = run(&format!("{scenario}feature SIS_UTIL 0\n"));
-    let (answer, said) = explain(&place, &["--task", "wakee", "--at", "1512.2ms"]);
+    let (answer, message_text) = explain(&place, &["--task", "wakee", "--at", "1512.2ms"]);
     assert_eq!(
         (&claim(&answer, "task-state")["cpu"], &claim(&answer, "selection")["rule"]["name"]),
         (&7.into(), &"IdleCpu".into()),
-        "{said}"
+        "{message_text}"
     );
 }
 
@@ -222,22 +229,25 @@ fn a_pick_of_eevdf_is_that_of_the_trace_and_takes_the_earliest_deadline_of_the_e
     let (place, events) = run_on(EEVDF, &["--kernel", "6.12"]);
     let mut nr_refused = 0;
     for at_ms in (20..290).step_by(9) {
-        let (answer, said) = explain(&place, &["--cpu", "0", "--at", &format!("{at_ms}ms")]);
+        let (answer, message_text) = explain(&place, &["--cpu", "0", "--at", &format!("{at_ms}ms")]);
         let pick = claim(&answer, "pick");
         let switch = last_event(&events, at_ms * 1_000_000, |event| event["e"] == "switch");
-        assert_eq!(pick["picked"]["task"]["pid"], switch["next"], "{said}");
-        assert!(said.contains(&format!("by rule {}: ", pick["rule"]["name"].as_str().expect("a rule"))), "{said}");
+        assert_eq!(pick["picked"]["task"]["pid"], switch["next"], "{message_text}");
+        assert!(
+            message_text.contains(&format!("by rule {}: ", pick["rule"]["name"].as_str().expect("a rule"))),
+            "{message_text}"
+        );
         let entities = pick["entities"].as_array().expect("there are entities");
         let number = |entity: &Value, key: &str| entity[key].as_i64().expect("a number");
         let eligible = || entities.iter().filter(|entity| entity["eligible"] == true);
         assert_eq!(pick["nr_eligible"], eligible().count());
         assert!(
             entities.iter().all(|entity| (entity["eligible"] == true) == (number(entity, "lag_ns") >= 0)),
-            "{said}"
+            "{message_text}"
         );
         if pick["rule"]["name"] == "EarliestDeadline" {
             let earliest = eligible().map(|entity| number(entity, "deadline")).min();
-            assert_eq!(earliest, Some(number(&pick["picked"], "deadline")), "{said}");
+            assert_eq!(earliest, Some(number(&pick["picked"], "deadline")), "{message_text}");
             let is_earlier = |entity: &&Value| Some(number(entity, "deadline")) < earliest;
             nr_refused += entities.iter().filter(is_earlier).count();
         }
@@ -251,17 +261,17 @@ fn preemption_and_delayed_dequeues_of_eevdf_are_those_of_the_trace() {
     let (mut rules, mut delays) = (Vec::new(), 0);
     for at_ms in 20..120 {
         for (name, pid) in [("short", 1002), ("nap", 1003)] {
-            let (answer, said) = explain(&place, &["--task", name, "--at", &format!("{at_ms}ms")]);
+            let (answer, message_text) = explain(&place, &["--task", name, "--at", &format!("{at_ms}ms")]);
             let preemption = claim(&answer, "preemption");
             if let Some(rule) = preemption["rule"]["name"].as_str() {
                 let wakeup =
                     last_event(&events, at_ms * 1_000_000, |event| event["e"] == "wakeup" && event["pid"] == pid);
-                assert_eq!(preemption["at_ns"], at_ns(wakeup), "{said}");
-                assert!(said.contains(&format!("by rule {rule}: ")), "{said}");
+                assert_eq!(preemption["at_ns"], at_ns(wakeup), "{message_text}");
+                assert!(message_text.contains(&format!("by rule {rule}: ")), "{message_text}");
                 rules.push(rule.to_owned());
             }
             if let Some(lag) = claim(&answer, "delayed-dequeue")["lag_ns"].as_i64() {
-                assert!(lag < 0, "only entities that are not eligible are delayed: {said}");
+                assert!(lag < 0, "only entities that are not eligible are delayed: {message_text}");
                 delays += 1;
             }
         }
@@ -275,15 +285,15 @@ fn preemption_and_delayed_dequeues_of_eevdf_are_those_of_the_trace() {
 #[test]
 fn the_fair_server_is_named_by_a_task_that_starves_and_by_the_cpu_that_it_serves() {
     let (place, events) = run_on(EEVDF, &["--kernel", "6.12"]);
-    let (answer, said) = explain(&place, &["--task", "hog0", "--at", "900ms"]);
+    let (answer, message_text) = explain(&place, &["--task", "hog0", "--at", "900ms"]);
     let server = claim(&answer, "fair-server");
-    assert!(said.contains("The fair server of CPU 0 has 50ms in each 1s"), "{said}");
-    assert!(said.contains("It runs a fair task at "), "{said}");
+    assert!(message_text.contains("The fair server of CPU 0 has 50ms in each 1s"), "{message_text}");
+    assert!(message_text.contains("It runs a fair task at "), "{message_text}");
     let served = last_event(&events, 1_499_000_000, |event| event["e"] == "switch" && event["prev"] == 1004);
     assert!(server["runs_from_ns"].as_u64().expect("it waits") <= at_ns(served));
-    let (answer, said) = explain(&place, &["--cpu", "0", "--at", &format!("{}ns", at_ns(served) + 100_000)]);
-    assert_eq!(claim(&answer, "fair-server")["last_starved_ns"], at_ns(served), "{said}");
-    assert!(said.contains("It last ran a fair task at "), "{said}");
+    let (answer, message_text) = explain(&place, &["--cpu", "0", "--at", &format!("{}ns", at_ns(served) + 100_000)]);
+    assert_eq!(claim(&answer, "fair-server")["last_starved_ns"], at_ns(served), "{message_text}");
+    assert!(message_text.contains("It last ran a fair task at "), "{message_text}");
 }
 
 #[test]
@@ -293,15 +303,15 @@ fn a_starvation_belongs_to_a_run_of_the_fair_server_by_the_period_of_that_run() 
                 server 124ms 0-0 0ms 60ms\n";
     let (place, _) = run_on(text, &["--kernel", "6.12"]);
     let last_starved = |at: &str| {
-        let (answer, said) = explain(&place, &["--task", "poor0", "--at", at]);
+        let (answer, message_text) = explain(&place, &["--task", "poor0", "--at", at]);
         let server = claim(&answer, "fair-server");
-        (server["last_ran_ns"].as_u64(), server["last_starved_ns"].as_u64(), said)
+        (server["last_ran_ns"].as_u64(), server["last_starved_ns"].as_u64(), message_text)
     };
-    let (first_run, starved, said) = last_starved("22ms");
-    assert!(starved.is_some() && starved <= first_run, "{said}");
+    let (first_run, starved, message_text) = last_starved("22ms");
+    assert!(starved.is_some() && starved <= first_run, "{message_text}");
     for at in ["43ms", "200ms"] {
-        let (ran, starved, said) = last_starved(at);
-        assert!(ran > first_run && starved.is_none(), "a later period without starvation, at {at}: {said}");
+        let (ran, starved, message_text) = last_starved(at);
+        assert!(ran > first_run && starved.is_none(), "a later period without starvation, at {at}: {message_text}");
     }
 }
 
@@ -318,54 +328,60 @@ fn run_case(name: &str, options: &[&str]) -> TempDir {
 fn the_fair_server_has_its_present_budget_and_is_known_from_its_start() {
     let (place, _) = run_on(EEVDF, &["--kernel", "6.12"]);
     // Fair tasks have used 45 ms of its budget since the new period began at 255 ms.
-    let (answer, said) = explain(&place, &["--cpu", "0", "--at", "900ms"]);
-    assert_eq!(claim(&answer, "fair-server")["runtime_ns"], 5_000_000, "{said}");
-    assert!(said.contains("at the last update 5ms left (45ms used)"), "{said}");
-    let (answer, said) = explain(&place, &["--cpu", "0", "--at", "1ms"]);
+    let (answer, message_text) = explain(&place, &["--cpu", "0", "--at", "900ms"]);
+    assert_eq!(claim(&answer, "fair-server")["runtime_ns"], 5_000_000, "{message_text}");
+    assert!(message_text.contains("at the last update 5ms left (45ms used)"), "{message_text}");
+    let (answer, message_text) = explain(&place, &["--cpu", "0", "--at", "1ms"]);
     assert_eq!(claim(&answer, "fair-server")["last_step"], Value::Null);
-    assert!(said.contains("The fair server of CPU 0 has 50ms in each 1s"), "{said}");
+    assert!(message_text.contains("The fair server of CPU 0 has 50ms in each 1s"), "{message_text}");
 }
 
 #[test]
 fn a_task_that_sleeps_on_the_queue_is_not_runnable() {
     let (place, _) = run_on(EEVDF, &["--kernel", "6.12"]);
-    let (_, said) = explain(&place, &["--task", "1001", "--at", "212ms"]);
-    assert!(said.contains("nap (pid 1003): not eligible") && said.contains("its dequeue is delayed"), "{said}");
-    assert!(said.contains("3 runnable tasks on the runqueue"), "{said}");
+    let (_, message_text) = explain(&place, &["--task", "1001", "--at", "212ms"]);
+    assert!(
+        message_text.contains("nap (pid 1003): not eligible") && message_text.contains("its dequeue is delayed"),
+        "{message_text}"
+    );
+    assert!(message_text.contains("3 runnable tasks on the runqueue"), "{message_text}");
     // Woken while it was still there, it needs no CPU.
-    let (_, said) = explain(&place, &["--task", "nap", "--at", "200ms"]);
-    assert!(said.contains("no CPU was selected, because it was still on the queue there"), "{said}");
+    let (_, message_text) = explain(&place, &["--task", "nap", "--at", "200ms"]);
+    assert!(message_text.contains("no CPU was selected, because it was still on the queue there"), "{message_text}");
 }
 
 #[test]
 fn the_group_with_the_quota_is_named_and_a_pick_that_was_given_up_is_none() {
     let place = run_case("nest.scn", &[]);
-    let (_, said) = explain(&place, &["--task", "q", "--at", "10ms"]);
-    assert!(said.contains("Its group /g/c is below group /g, which has used up its quota on CPU 0"), "{said}");
-    assert!(said.contains("The last pick of a fair task on CPU 0 was at 0ns"), "{said}");
-    assert!(said.contains("In group /g/c: q (pid 1000)"), "{said}");
+    let (_, message_text) = explain(&place, &["--task", "q", "--at", "10ms"]);
+    assert!(
+        message_text.contains("Its group /g/c is below group /g, which has used up its quota on CPU 0"),
+        "{message_text}"
+    );
+    assert!(message_text.contains("The last pick of a fair task on CPU 0 was at 0ns"), "{message_text}");
+    assert!(message_text.contains("In group /g/c: q (pid 1000)"), "{message_text}");
 }
 
 #[test]
 fn decisions_about_a_fair_task_are_not_those_of_the_deadline_task_that_it_became() {
     let place = run_case("stale-preemption.json", &["--machine", "laptop-8"]);
-    let (answer, said) = explain(&place, &["--task", "d-0", "--at", "2550ms"]);
-    assert!(said.contains("That was before it became a deadline task."), "{said}");
-    assert_eq!(claim(&answer, "preemption"), &Value::Null, "{said}");
-    assert!(!said.contains("Its wake-up did not preempt"), "{said}");
-    assert!(said.contains("It has used up its runtime"), "{said}");
+    let (answer, message_text) = explain(&place, &["--task", "d-0", "--at", "2550ms"]);
+    assert!(message_text.contains("That was before it became a deadline task."), "{message_text}");
+    assert_eq!(claim(&answer, "preemption"), &Value::Null, "{message_text}");
+    assert!(!message_text.contains("Its wake-up did not preempt"), "{message_text}");
+    assert!(message_text.contains("It has used up its runtime"), "{message_text}");
 }
 
 #[test]
 fn a_deadline_task_that_is_woken_too_late_for_its_period_has_not_used_up_its_runtime() {
     // It needs 1 ms of each 20 ms, within 5 ms; a second wake-up comes between this deadline and the next period.
     let (place, _) = run("cpus 1\nend 60ms\ntask dl dl=2ms/5ms/20ms cpu=0 loop run 1ms sleep 7ms\n");
-    let (answer, said) = explain(&place, &["--task", "dl", "--at", "10ms"]);
-    assert_eq!(claim(&answer, "task-state")["state"], "throttled", "{said}");
-    assert!(said.contains("woken after its deadline and before its next period"), "{said}");
+    let (answer, message_text) = explain(&place, &["--task", "dl", "--at", "10ms"]);
+    assert_eq!(claim(&answer, "task-state")["state"], "throttled", "{message_text}");
+    assert!(message_text.contains("woken after its deadline and before its next period"), "{message_text}");
     let (place, _) = run("cpus 1\nend 60ms\ntask dl dl=2ms/5ms/20ms cpu=0 run 50ms\n");
-    let (_, said) = explain(&place, &["--task", "dl", "--at", "10ms"]);
-    assert!(said.contains("It has used up its runtime"), "{said}");
+    let (_, message_text) = explain(&place, &["--task", "dl", "--at", "10ms"]);
+    assert!(message_text.contains("It has used up its runtime"), "{message_text}");
 }
 
 #[test]
@@ -386,7 +402,7 @@ fn a_tick_that_runs_again_is_not_stopped_although_its_cpu_still_counts_as_tickle
     let mut seen = std::collections::BTreeSet::new();
     for at_us in (10_000..30_000).step_by(170) {
         let at = START + at_us * 1000;
-        let (answer, said) = explain(&place, &["--cpu", "1", "--at", &format!("{at_us}us")]);
+        let (answer, message_text) = explain(&place, &["--cpu", "1", "--at", &format!("{at_us}us")]);
         let tick = claim(&answer, "tick");
         let (Some(is_stopped), Some(is_tickless)) = (tick["is_stopped"].as_bool(), tick["is_tickless"].as_bool())
         else {
@@ -397,7 +413,7 @@ fn a_tick_that_runs_again_is_not_stopped_although_its_cpu_still_counts_as_tickle
             ends && event["cpu"] == 1 && event["t"].as_u64() > Some(at)
         });
         let ticks = next.is_some_and(|event| event["e"] == "tick");
-        assert!(!(ticks && is_stopped), "{said}");
+        assert!(!(ticks && is_stopped), "{message_text}");
         seen.insert((is_stopped, is_tickless, ticks));
     }
     assert!(seen.contains(&(true, true, false)) && seen.contains(&(false, true, true)), "{seen:?}");

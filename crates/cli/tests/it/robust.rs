@@ -62,8 +62,8 @@ fn a_machine_from_a_pipe_is_read_once_and_kept_whole() {
 #[test]
 fn a_file_without_an_end_is_refused() {
     for args in [&["run", HELLO, "--machine", "/dev/zero"][..], &["run", "/dev/zero"]] {
-        let said = complaint("a file without an end", &fairlab(args));
-        assert!(said.contains("/dev/zero") && said.contains("longer than"), "{said}");
+        let message_text = complaint("a file without an end", &fairlab(args));
+        assert!(message_text.contains("/dev/zero") && message_text.contains("longer than"), "{message_text}");
     }
 }
 
@@ -122,10 +122,13 @@ fn tasks_that_wait_for_each_other_for_ever_are_named() {
         "b":{"lock":"n","sleep":100,"lock2":"m","run":1000},
         "c":{"run":1000,"sleep":1000}},"global":{"duration":1}}"#;
     let run = fairlab_with_input(&["run", "-"], cross);
-    let said = text(&run.stderr);
-    assert!(run.status.success(), "{said}");
-    assert!(said.contains("the mutex n, which b-1 holds") && said.contains("the mutex m, which a-0 holds"), "{said}");
-    assert!(!said.contains("c-2"), "{said}");
+    let message_text = text(&run.stderr);
+    assert!(run.status.success(), "{message_text}");
+    assert!(
+        message_text.contains("the mutex n, which b-1 holds") && message_text.contains("the mutex m, which a-0 holds"),
+        "{message_text}"
+    );
+    assert!(!message_text.contains("c-2"), "{message_text}");
     let checked: Value =
         serde_json::from_slice(&fairlab_with_input(&["check", "-", "--json"], cross).stdout).expect("JSON");
     assert_eq!(checked["standstill"]["stuck"].as_array().map(Vec::len), Some(2));
@@ -203,8 +206,11 @@ fn changes_that_the_kernel_rejects_are_reported() {
     let file = br#"{"tasks":{"a":{"run":1000,"sleep":1000}},"changes":["offline 10ms 0-7"],"global":{"duration":1}}"#;
     for command in ["run", "check"] {
         let done = fairlab_with_input(&[command, "-", "--machine", "hikey960"], file);
-        let said = text(&done.stderr).replace("\n  ", " ");
-        assert!(done.status.success() && said.contains("so nothing changed: CPU 7 offline at 10ms (EBUSY)"), "{said}");
+        let message_text = text(&done.stderr).replace("\n  ", " ");
+        assert!(
+            done.status.success() && message_text.contains("so nothing changed: CPU 7 offline at 10ms (EBUSY)"),
+            "{message_text}"
+        );
         let without = String::from_utf8_lossy(file).replace("0-7", "0-6");
         let done = fairlab_with_input(&[command, "-", "--machine", "hikey960"], without.as_bytes());
         assert!(!text(&done.stderr).contains("rejects"), "{}", text(&done.stderr));

@@ -162,8 +162,8 @@ fn runs_and_what_is_asked_of_them_have_their_forms() {
     assert_eq!(json_of(&["machine", "capture", "--raw", "-o", &file(&board), "--json"])["file"], file(&board));
     assert!(json_of(&["machine", "capture", "--raw", "--json"])["toml"].is_string());
     let exported = fairlab(&["replay", dir]);
-    let said = String::from_utf8_lossy(&exported.stderr);
-    assert!(exported.status.code() == Some(2) && said.contains("this is a run directory"), "{said}");
+    let message_text = String::from_utf8_lossy(&exported.stderr);
+    assert!(exported.status.code() == Some(2) && message_text.contains("this is a run directory"), "{message_text}");
 }
 
 #[test]

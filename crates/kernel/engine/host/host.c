@@ -132,21 +132,21 @@ static struct watched *place_of(const void *function)
 /* Offsets are from the beginning of the object. */
 static struct watched *watch(unsigned long offset, int is_hidden)
 {
-	struct watched *its;
+	struct watched *watched;
 	Dl_info here;
 
 	if (!dladdr((void *)watch, &here))
 		fl_host_stop(FL_STOP_SHIM, "the object does not know where it is");
-	its = place_of((const char *)here.dli_fbase + offset);
-	if (!its->function) {
+	watched = place_of((const char *)here.dli_fbase + offset);
+	if (!watched->function) {
 		if (nr_watched++ == MOST_WATCHED)
 			fl_host_stop(FL_STOP_SHIM, "too many functions are to be counted");
-		its->function = (const char *)here.dli_fbase + offset;
-		its->first = -1;
-		its->is_hidden = 1;
+		watched->function = (const char *)here.dli_fbase + offset;
+		watched->first = -1;
+		watched->is_hidden = 1;
 	}
-	its->is_hidden &= is_hidden;
-	return its;
+	watched->is_hidden &= is_hidden;
+	return watched;
 }
 
 /*
@@ -155,7 +155,7 @@ static struct watched *watch(unsigned long offset, int is_hidden)
  */
 void fl_count(unsigned long function, int operation, int times, unsigned long within, int is_direct, int is_hidden)
 {
-	struct watched *its = watch(function, is_hidden);
+	struct watched *watched = watch(function, is_hidden);
 	struct entry *one = &entries[nr_entries_watched];
 
 	if (nr_entries_watched == MOST_ENTRIES || operation >= MOST_OPERATIONS)
@@ -164,8 +164,8 @@ void fl_count(unsigned long function, int operation, int times, unsigned long wi
 	one->is_direct = is_direct;
 	one->operation = operation;
 	one->times = times;
-	one->next = its->first;
-	its->first = nr_entries_watched++;
+	one->next = watched->first;
+	watched->first = nr_entries_watched++;
 }
 
 static unsigned long long counted;	/* operations whose count is not 0, a bit each */
@@ -298,9 +298,9 @@ const struct fl_called *fl_called(unsigned int *nr)
 /* The compiler inserts calls of these functions. */
 void __cyg_profile_func_enter(void *function, void *site)
 {
-	struct watched *its = place_of(function);
+	struct watched *watched = place_of(function);
 	const struct watched *innermost;
-	int i, looks = 0;
+	int i, nr_scans = 0;
 
 	(void)site;
 	if (is_traced)
@@ -308,35 +308,35 @@ void __cyg_profile_func_enter(void *function, void *site)
 	if (nesting->depth < MOST_NESTED)
 		nesting->functions[nesting->depth] = function;
 	nesting->depth++;
-	if (!its->function)
+	if (!watched->function)
 		return;
 	innermost = innermost_caller();
-	for (i = its->first; i >= 0; i = entries[i].next) {
+	for (i = watched->first; i >= 0; i = entries[i].next) {
 		const struct entry *one = &entries[i];
 
 		if (one->within && !(one->is_direct ? one->within == innermost : runs(one->within)))
 			continue;
 		count(one);
 		if (look_operations >> one->operation & 1)
-			looks += one->times;
+			nr_scans += one->times;
 	}
 	if (fl_host_looks)
-		look(looks);
+		look(nr_scans);
 	if (nesting->nr == MOST_NESTED)
 		fl_host_stop(FL_STOP_SHIM, "functions that are counted call each other too deeply");
-	nesting->stack[nesting->nr++] = its;
+	nesting->stack[nesting->nr++] = watched;
 }
 
 void __cyg_profile_func_exit(void *function, void *site)
 {
-	struct watched *its = place_of(function);
+	struct watched *watched = place_of(function);
 
 	(void)site;
 	nesting->depth--;
-	if (!its->function)
+	if (!watched->function)
 		return;
 	nesting->nr--;
-	if (its == measured && !runs(its))
+	if (watched == measured && !runs(watched))
 		fl_host_measured = 0;
 }
 
@@ -375,12 +375,12 @@ static void say_frames(const char *kind)
 {
 	void *frames[MOST_FRAMES];
 	int nr = backtrace(frames, MOST_FRAMES), i;
-	Dl_info here, its;
+	Dl_info here, frame;
 
 	if (!dladdr((void *)say_frames, &here))
 		return;
 	for (i = 0; i < nr; i++)
-		if (dladdr(frames[i], &its) && its.dli_fbase == here.dli_fbase)
+		if (dladdr(frames[i], &frame) && frame.dli_fbase == here.dli_fbase)
 			say("%s %lx\n", kind, (unsigned long)((char *)frames[i] - (char *)here.dli_fbase));
 }
 
@@ -401,13 +401,13 @@ void fl_host_trace(void)
  */
 void fl_host_taken(const char *what, const void *const *places, int nr)
 {
-	Dl_info here, its;
+	Dl_info here, frame;
 	int i;
 
 	if (!dladdr((void *)say_frames, &here))
 		return;
 	for (i = 0; i < nr && places[i]; i++)
-		if (dladdr(places[i], &its) && its.dli_fbase == here.dli_fbase)
+		if (dladdr(places[i], &frame) && frame.dli_fbase == here.dli_fbase)
 			say("%s %lx\n", what, (unsigned long)((const char *)places[i] - (const char *)here.dli_fbase));
 }
 

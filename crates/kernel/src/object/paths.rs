@@ -189,9 +189,9 @@ impl Object {
     ///
     /// # Panics
     /// If `looks` is 0.
-    pub fn enable_yields(&self, looks: u32) {
-        assert!(looks > 0, "a search scans at least one CPU before it yields");
-        call!(self, fl_set_leaving(looks));
+    pub fn enable_yields(&self, budget: u32) {
+        assert!(budget > 0, "a search scans at least one CPU before it yields");
+        call!(self, fl_set_leaving(budget));
     }
 
     /// Marks a function: calls that yield while it runs are in the path with the number `mark`, from 0.

@@ -62,7 +62,7 @@ pub enum CheckMetric {
     State {
         /// Time from the start of the run, in nanoseconds.
         at_ns: u64,
-        whose: MetricOwner,
+        owner: MetricOwner,
         /// Name of the metric.
         name: String,
     },
@@ -159,12 +159,12 @@ impl TryFrom<CheckDefinition> for Check {
         figures.extend(definition.crash.map(CheckMetric::Crash));
         figures.extend(definition.work.map(CheckMetric::Work));
         if let (Some(at), Some(name)) = (definition.at, definition.figure) {
-            let whose = match (definition.cpu, definition.task) {
+            let owner = match (definition.cpu, definition.task) {
                 (Some(cpu), None) => MetricOwner::Cpu(cpu),
                 (None, Some(task)) => MetricOwner::Task(task),
                 _ => return Err(Message::new("a figure is of a `cpu` or a `task`")),
             };
-            figures.push(CheckMetric::State { at_ns: parse_time(&at)?, whose, name });
+            figures.push(CheckMetric::State { at_ns: parse_time(&at)?, owner, name });
         }
         match (figures.pop(), figures.pop()) {
             (Some(figure), None) => Ok(Self { figure, bound }),
@@ -215,8 +215,8 @@ impl fmt::Display for CheckMetric {
             Self::Log(text) => write!(out, "warnings of {text}"),
             Self::Crash(text) => write!(out, "crashes in {text}"),
             Self::Work(operation) => write!(out, "{operation}"),
-            Self::State { whose: MetricOwner::Cpu(cpu), name, .. } => write!(out, "{name} of CPU {cpu}"),
-            Self::State { whose: MetricOwner::Task(task), name, .. } => write!(out, "{name} of {task}"),
+            Self::State { owner: MetricOwner::Cpu(cpu), name, .. } => write!(out, "{name} of CPU {cpu}"),
+            Self::State { owner: MetricOwner::Task(task), name, .. } => write!(out, "{name} of {task}"),
         }
     }
 }
@@ -265,15 +265,15 @@ impl Check {
             CheckMetric::Work(operation) => {
                 seen.output.as_object().map(|output| output["work"][operation].as_u64().unwrap_or(0))
             }
-            CheckMetric::State { whose, name, .. } => {
+            CheckMetric::State { owner, name, .. } => {
                 let state = &seen.output;
-                let its = match whose {
+                let values = match owner {
                     MetricOwner::Cpu(cpu) => &state["cpus"][*cpu],
                     MetricOwner::Task(task) => {
-                        state["tasks"].as_array()?.iter().find(|its| its["task"] == task.as_str())?
+                        state["tasks"].as_array()?.iter().find(|values| values["task"] == task.as_str())?
                     }
                 };
-                its[name].as_u64()
+                values[name].as_u64()
             }
         }
     }

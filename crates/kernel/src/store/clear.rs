@@ -117,9 +117,11 @@ impl Store {
             gone.push(self.removed_kernel("its object".to_owned(), self.object_folder(&entry.key)));
         }
         let trees = self.trees_of(&others);
-        let its = self.trees_of(std::slice::from_ref(&entry));
+        let own_trees = self.trees_of(std::slice::from_ref(&entry));
         gone.extend(
-            its.difference(&trees).map(|tree| self.removed_kernel(format!("its tree {}", entry.source), tree.clone())),
+            own_trees
+                .difference(&trees)
+                .map(|tree| self.removed_kernel(format!("its tree {}", entry.source), tree.clone())),
         );
         gone.retain(|one| one.path.exists());
         gone.iter().try_for_each(|one| remove(&one.path))?;
@@ -161,8 +163,9 @@ impl Store {
         let keys: BTreeSet<&str> = usable.map(|entry| entry.key.as_str()).collect();
         let objects = names_in(&self.root.join("objects")).into_iter().filter(|key| !keys.contains(key.as_str()));
         gone.extend(objects.map(|key| {
-            let its = own.iter().chain(&kept).find(|entry| entry.key == key).map_or("no name", |entry| &entry.name);
-            self.removed_kernel(format!("an object of {its}"), self.object_folder(&key))
+            let own_trees =
+                own.iter().chain(&kept).find(|entry| entry.key == key).map_or("no name", |entry| &entry.name);
+            self.removed_kernel(format!("an object of {own_trees}"), self.object_folder(&key))
         }));
         let works: BTreeSet<&str> = kept.iter().map(|entry| entry.name.as_str()).collect();
         let is_needed = |name: &String| works.contains(name.strip_suffix(".lock").unwrap_or(name));

@@ -115,10 +115,10 @@ impl<E: Engine> Machine<E> {
 
     /// Ends the run if the custom policy returned an unusable choice.
     fn check_policy(&self) -> Result<(), RunError> {
-        let Some((whom, refusal)) = self.policy_slot.as_ref().and_then(PolicySlot::invalid_choice) else {
+        let Some((request, refusal)) = self.policy_slot.as_ref().and_then(PolicySlot::invalid_choice) else {
             return Ok(());
         };
-        let asked = match whom {
+        let asked = match request {
             PolicyRequest::Wakeup(id) => {
                 let task = self.tasks.index_of(id);
                 let task = task.map_or_else(|| format!("{}", id.0), |task| self.tasks[task].name.clone());

@@ -45,22 +45,22 @@ impl Warnings {
 
 impl WarningRow {
     pub(crate) fn sentences(&self) -> Vec<String> {
-        let mut said = Vec::new();
+        let mut sentence = Vec::new();
         if self.double_clock > 0 {
-            said.push(format!(
+            sentence.push(format!(
                 "WARN_DOUBLE_CLOCK: the clock of CPU {} was updated twice under one lock, {}",
                 self.cpu,
                 counted(self.double_clock, "time", "times")
             ));
         }
         if self.resched_latency > 0 {
-            said.push(format!(
+            sentence.push(format!(
                 "LATENCY_WARN: CPU {} had to reschedule and did not for up to {} ns; {}",
                 self.cpu,
                 self.worst_latency_ns,
                 counted(self.resched_latency, "warning", "warnings")
             ));
         }
-        said
+        sentence
     }
 }

@@ -113,10 +113,10 @@ fn a_policy_for_the_rest_that_leaves_all_to_the_kernel_changes_nothing() {
     without.run(&mut NoObserver).expect("it runs");
     with.run(&mut NoObserver).expect("it runs");
     assert_eq!(without.digest(), with.digest());
-    let said = Both { idle: |request| IdleChoice::State(request.kernel), ..AS_THE_KERNEL };
-    let mut said = board(Some(said));
-    said.run(&mut NoObserver).expect("it runs");
-    assert!(entries(&said, 0) > 0, "the same states, but the tick stops with each");
+    let message = Both { idle: |request| IdleChoice::State(request.kernel), ..AS_THE_KERNEL };
+    let mut message = board(Some(message));
+    message.run(&mut NoObserver).expect("it runs");
+    assert!(entries(&message, 0) > 0, "the same states, but the tick stops with each");
 }
 
 #[test]

@@ -187,7 +187,7 @@ impl PythonPolicy {
     fn call_or_resume<'py, R: IntoPyObject<'py>>(
         &mut self,
         py: Python<'py>,
-        who: SearchOwner,
+        owner: SearchOwner,
         function: Option<Py<PyAny>>,
         new_request: impl FnOnce() -> R,
         seen: Option<&policy::CpuSample>,
@@ -205,14 +205,14 @@ impl PythonPolicy {
                 (answer, py.None().into_bound(py))
             }
             Some(sample) => {
-                let search = self.searches.remove(&who).expect("a sample belongs to a scan");
+                let search = self.searches.remove(&owner).expect("a sample belongs to a scan");
                 (search.into_bound(py), Bound::new(py, CpuSample::from(sample))?.into_any())
             }
         };
         match search.call_method1(intern!(py, "send"), (sent,)) {
             Ok(yielded) => Ok(match yielded.extract() {
                 Ok(cpu) => {
-                    self.searches.insert(who, search.unbind());
+                    self.searches.insert(owner, search.unbind());
                     PolicyStep::Sample(CpuId(cpu))
                 }
                 Err(_) => PolicyStep::Invalid(format!("yielded {}, which is not a CPU", repr(&yielded))),

@@ -87,8 +87,8 @@ impl Resumable for WakePath {
     fn step(&mut self, sched: &mut Sched, ctx: &mut Ctx<'_>) -> Step<()> {
         match &mut self.stage {
             WakeStage::Search(search) if !search.is_over() => {
-                let looks = sched.path_stacks.scan_budget();
-                sched.resume_scan(ctx, search, looks);
+                let budget = sched.path_stacks.scan_budget();
+                sched.resume_scan(ctx, search, budget);
             }
             &mut WakeStage::Search(search) => {
                 let selection = sched.conclude_search(ctx, search);

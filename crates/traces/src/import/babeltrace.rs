@@ -284,7 +284,7 @@ mod tests {
             else {
                 panic!("{line}: {events:?}")
             };
-            let name = |who: ThreadRef| recording.names.get(who.comm);
+            let name = |thread_ref: ThreadRef| recording.names.get(thread_ref.comm);
             assert_eq!(
                 (name(prev), prev.pid, prev.prio, state),
                 ("a, {b", 17, Some(120), PrevState::Blocked),
@@ -303,7 +303,7 @@ mod tests {
             [(with("{ cpu_id = 0 }"), UNKNOWN_PID), (with("{ cpu_id = 0 }, { procname = \"y\", pid = 8, tid = 9 }"), 9)]
         {
             let (events, _) = events(&line);
-            let TraceEventKind::Waking { who: ThreadRef { pid: 5, prio: Some(98), .. } } = events[0].kind else {
+            let TraceEventKind::Waking { thread_ref: ThreadRef { pid: 5, prio: Some(98), .. } } = events[0].kind else {
                 panic!("{events:?}")
             };
             assert_eq!((events[0].pid, events[0].context), (pid, Context::Unknown));

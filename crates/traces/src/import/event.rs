@@ -124,9 +124,9 @@ pub enum TraceEventKind {
     /// A CPU switches to another thread: `sched_switch`. Some formats contain only `next`.
     Switch { prev: ThreadRef, state: PrevState, next: ThreadRef },
     /// A wake-up of a thread begins: `sched_waking`.
-    Waking { who: ThreadRef },
+    Waking { thread_ref: ThreadRef },
     /// A thread becomes runnable on a CPU: `sched_wakeup`, or `sched_wakeup_new` after its fork.
-    Wakeup { who: ThreadRef, cpu: u32, is_new: bool },
+    Wakeup { thread_ref: ThreadRef, cpu: u32, is_new: bool },
     /// A thread is moved to another CPU: `sched_migrate_task`.
     Migrate { pid: i32, to: u32 },
     /// A thread forks another one: `sched_process_fork`.
@@ -136,7 +136,7 @@ pub enum TraceEventKind {
     /// A thread exits: `sched_process_exit`.
     Exit { pid: i32 },
     /// A thread has a new name: `task_rename`.
-    Rename { who: ThreadRef },
+    Rename { thread_ref: ThreadRef },
     /// A thread is moved to another cgroup: `cgroup_attach_task`. Hierarchy 0 is cgroup v2.
     Attach { pid: i32, root: i32, path: InternedName },
     /// A CPU enters an idle state, or leaves it (`None`): `cpu_idle`.

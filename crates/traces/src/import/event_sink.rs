@@ -35,9 +35,11 @@ impl TraceEventSink {
                 state: prev_state,
                 next: self.thread_ref(threads, next),
             },
-            RecordKind::Waking { thread, .. } => TraceEventKind::Waking { who: self.thread_ref(threads, thread) },
+            RecordKind::Waking { thread, .. } => {
+                TraceEventKind::Waking { thread_ref: self.thread_ref(threads, thread) }
+            }
             RecordKind::Wakeup { thread, target_cpu, is_new } => {
-                TraceEventKind::Wakeup { who: self.thread_ref(threads, thread), cpu: target_cpu.0, is_new }
+                TraceEventKind::Wakeup { thread_ref: self.thread_ref(threads, thread), cpu: target_cpu.0, is_new }
             }
             RecordKind::Migrate { thread, dest_cpu, .. } => {
                 TraceEventKind::Migrate { pid: threads.get(thread).pid, to: dest_cpu.0 }

@@ -100,22 +100,22 @@ fn event_kind(
     let cpu = |name: &str| fields.number(name).and_then(|cpu| u32::try_from(cpu).ok());
     let mut comm =
         |name: &str| fields.text(name).map_or_else(InternedName::default, |comm| recording.names.intern(&comm));
-    let mut who = |comm_name: &str, pid_name: &str, prio_name: &str| {
+    let mut thread_ref = |comm_name: &str, pid_name: &str, prio_name: &str| {
         Some(ThreadRef { pid: int(pid_name)?, comm: comm(comm_name), prio: int(prio_name) })
     };
     Some(Some(match tracepoint {
         Tracepoint::Switch => {
-            let prev = who("prev_comm", "prev_pid", "prev_prio")?;
+            let prev = thread_ref("prev_comm", "prev_pid", "prev_prio")?;
             let state = fields.state("prev_state")?;
-            TraceEventKind::Switch { prev, state, next: who("next_comm", "next_pid", "next_prio")? }
+            TraceEventKind::Switch { prev, state, next: thread_ref("next_comm", "next_pid", "next_prio")? }
         }
         // Before 4.17, kernels report in `success` whether there was a task to wake.
         Tracepoint::Waking | Tracepoint::Wakeup | Tracepoint::WakeupNew if fields.number("success") == Some(0) => {
             return Some(None);
         }
-        Tracepoint::Waking => TraceEventKind::Waking { who: who("comm", "pid", "prio")? },
+        Tracepoint::Waking => TraceEventKind::Waking { thread_ref: thread_ref("comm", "pid", "prio")? },
         Tracepoint::Wakeup | Tracepoint::WakeupNew => TraceEventKind::Wakeup {
-            who: who("comm", "pid", "prio")?,
+            thread_ref: thread_ref("comm", "pid", "prio")?,
             cpu: cpu("target_cpu")?,
             is_new: tracepoint == Tracepoint::WakeupNew,
         },
@@ -123,11 +123,11 @@ fn event_kind(
         Tracepoint::Fork => {
             // The text format prints the record's `parent_comm` and `parent_pid` as `comm=` and `pid=`.
             let parent = int("parent_pid").or_else(|| int("pid")).unwrap_or(UNKNOWN_PID);
-            TraceEventKind::Fork { parent, child: who("child_comm", "child_pid", "")? }
+            TraceEventKind::Fork { parent, child: thread_ref("child_comm", "child_pid", "")? }
         }
         Tracepoint::Exec => TraceEventKind::Exec { pid: int("pid")? },
         Tracepoint::Exit => TraceEventKind::Exit { pid: int("pid")? },
-        Tracepoint::Rename => TraceEventKind::Rename { who: who("newcomm", "pid", "")? },
+        Tracepoint::Rename => TraceEventKind::Rename { thread_ref: thread_ref("newcomm", "pid", "")? },
         Tracepoint::Attach => {
             let (root, path) = (int("dst_root")?, fields.text("dst_path")?);
             TraceEventKind::Attach { pid: int("pid")?, root, path: recording.names.intern(&path) }

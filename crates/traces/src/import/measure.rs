@@ -127,11 +127,11 @@ impl TraceMeasurement {
                 let (prev, next) = (self.threads.find(prev.pid), self.threads.find(next.pid));
                 self.switch(event.at, event.cpu, prev, next, state);
             }
-            TraceEventKind::Waking { who } if self.basis == LatencyBasis::Waking => {
-                self.on_wakeup(event.at, who.pid, false);
+            TraceEventKind::Waking { thread_ref } if self.basis == LatencyBasis::Waking => {
+                self.on_wakeup(event.at, thread_ref.pid, false);
             }
-            TraceEventKind::Wakeup { who, is_new, .. } if is_new || self.basis == LatencyBasis::Wakeup => {
-                self.on_wakeup(event.at, who.pid, is_new);
+            TraceEventKind::Wakeup { thread_ref, is_new, .. } if is_new || self.basis == LatencyBasis::Wakeup => {
+                self.on_wakeup(event.at, thread_ref.pid, is_new);
             }
             TraceEventKind::Lost { .. } => {
                 if let Some(Some(thread)) = self.current.get_mut(event.cpu as usize).and_then(Option::take) {

@@ -94,9 +94,9 @@ fn sort_instant(known: &mut OrderContext, group: &mut [TraceEvent]) {
 
 fn announced_pid(event: &TraceEvent) -> Option<i32> {
     match event.kind {
-        TraceEventKind::Waking { who }
-        | TraceEventKind::Wakeup { who, .. }
-        | TraceEventKind::Fork { child: who, .. } => Some(who.pid),
+        TraceEventKind::Waking { thread_ref }
+        | TraceEventKind::Wakeup { thread_ref, .. }
+        | TraceEventKind::Fork { child: thread_ref, .. } => Some(thread_ref.pid),
         _ => None,
     }
 }
@@ -130,9 +130,9 @@ impl OrderContext {
                 };
                 comes && leaves
             }
-            TraceEventKind::Waking { who } => {
-                let is_asleep = matches!(self.state_of(who.pid), None | Some(OrderThreadState::Blocked));
-                let current = self.current.get(&event.cpu).map(|who| who.pid);
+            TraceEventKind::Waking { thread_ref } => {
+                let is_asleep = matches!(self.state_of(thread_ref.pid), None | Some(OrderThreadState::Blocked));
+                let current = self.current.get(&event.cpu).map(|thread_ref| thread_ref.pid);
                 // All formats except those with columns report the thread that ran.
                 let runs = match (event.pid, current) {
                     (UNKNOWN_PID, Some(0)) => event.context != Context::Thread,
@@ -141,7 +141,7 @@ impl OrderContext {
                 };
                 is_asleep && runs
             }
-            TraceEventKind::Wakeup { who, is_new: false, .. } => match self.state_of(who.pid) {
+            TraceEventKind::Wakeup { thread_ref, is_new: false, .. } => match self.state_of(thread_ref.pid) {
                 Some(OrderThreadState::Blocked) => !self.has_wakings,
                 Some(OrderThreadState::Running) => false,
                 _ => true,
@@ -171,11 +171,15 @@ impl OrderContext {
                 self.threads.insert(next.pid, OrderThreadState::Running);
                 self.current.insert(event.cpu, next);
             }
-            TraceEventKind::Waking { who } if self.state_of(who.pid) != Some(OrderThreadState::Running) => {
-                self.threads.insert(who.pid, OrderThreadState::Waking);
+            TraceEventKind::Waking { thread_ref }
+                if self.state_of(thread_ref.pid) != Some(OrderThreadState::Running) =>
+            {
+                self.threads.insert(thread_ref.pid, OrderThreadState::Waking);
             }
-            TraceEventKind::Wakeup { who, .. } if self.state_of(who.pid) != Some(OrderThreadState::Running) => {
-                self.threads.insert(who.pid, OrderThreadState::Runnable);
+            TraceEventKind::Wakeup { thread_ref, .. }
+                if self.state_of(thread_ref.pid) != Some(OrderThreadState::Running) =>
+            {
+                self.threads.insert(thread_ref.pid, OrderThreadState::Runnable);
             }
             TraceEventKind::Fork { child, .. } => {
                 self.forked.remove(&child.pid);
@@ -194,7 +198,7 @@ mod tests {
     use super::*;
     use crate::import::event::InternedName;
 
-    fn who(pid: i32) -> ThreadRef {
+    fn thread_ref(pid: i32) -> ThreadRef {
         ThreadRef { pid, comm: InternedName::default(), prio: Some(120) }
     }
 
@@ -203,14 +207,14 @@ mod tests {
     }
 
     fn switch(prev: i32, next: i32) -> TraceEventKind {
-        TraceEventKind::Switch { prev: who(prev), state: PrevState::Blocked, next: who(next) }
+        TraceEventKind::Switch { prev: thread_ref(prev), state: PrevState::Blocked, next: thread_ref(next) }
     }
 
     #[test]
     fn a_wake_up_comes_before_the_switch_to_its_thread_whichever_cpu_comes_first_in_the_file() {
         let before = event(1, 0, 7, switch(7, 0));
-        let waking = event(5, 1, 9, TraceEventKind::Waking { who: who(7) });
-        let wakeup = event(5, 1, 9, TraceEventKind::Wakeup { who: who(7), cpu: 0, is_new: false });
+        let waking = event(5, 1, 9, TraceEventKind::Waking { thread_ref: thread_ref(7) });
+        let wakeup = event(5, 1, 9, TraceEventKind::Wakeup { thread_ref: thread_ref(7), cpu: 0, is_new: false });
         let to = event(5, 0, 0, switch(0, 7));
         let mut recording = Recording { events: vec![before, to, waking, wakeup], ..Recording::default() };
         sort_events(&mut recording);
@@ -220,12 +224,15 @@ mod tests {
     #[test]
     fn in_columns_a_thread_wakes_another_before_it_leaves_and_gaps_are_filled() {
         let unknown = |at, what| event(at, 0, UNKNOWN_PID, what);
-        let comes =
-            |next| TraceEventKind::Switch { prev: who(UNKNOWN_PID), state: PrevState::Blocked, next: who(next) };
+        let comes = |next| TraceEventKind::Switch {
+            prev: thread_ref(UNKNOWN_PID),
+            state: PrevState::Blocked,
+            next: thread_ref(next),
+        };
         let events = vec![
             unknown(1, comes(7)),
             unknown(5, comes(0)),
-            unknown(5, TraceEventKind::Waking { who: who(8) }),
+            unknown(5, TraceEventKind::Waking { thread_ref: thread_ref(8) }),
             unknown(9, comes(8)),
         ];
         let mut recording = Recording { events, ..Recording::default() };
@@ -234,7 +241,7 @@ mod tests {
         assert_eq!(pids, [UNKNOWN_PID, 7, 7, 0], "thread 7 is the waker");
         assert_eq!(
             recording.events[2].kind,
-            TraceEventKind::Switch { prev: who(7), state: PrevState::Blocked, next: who(0) }
+            TraceEventKind::Switch { prev: thread_ref(7), state: PrevState::Blocked, next: thread_ref(0) }
         );
     }
 }

@@ -344,28 +344,35 @@ fn take_bundle(recording: &mut Recording, bundle: Bundle, place: usize) {
 }
 
 fn event_kind(recording: &mut Recording, event: FtraceEvent) -> Option<TraceEventKind> {
-    let mut who = |comm: &str, pid, prio| ThreadRef { pid, comm: recording.names.intern(comm), prio };
+    let mut thread_ref = |comm: &str, pid, prio| ThreadRef { pid, comm: recording.names.intern(comm), prio };
     let cpu = |cpu: i32| u32::try_from(cpu).ok();
     if let Some(it) = event.sched_switch {
-        let prev = who(&it.prev_comm, it.prev_pid, it.prev_prio);
-        let next = who(&it.next_comm, it.next_pid, it.next_prio);
+        let prev = thread_ref(&it.prev_comm, it.prev_pid, it.prev_prio);
+        let next = thread_ref(&it.next_comm, it.next_pid, it.next_prio);
         return Some(TraceEventKind::Switch { prev, state: state_from_bits(it.prev_state), next });
     }
     if let Some(it) = event.sched_waking.filter(|it| it.success != Some(0)) {
-        return Some(TraceEventKind::Waking { who: who(&it.comm, it.pid, it.prio) });
+        return Some(TraceEventKind::Waking { thread_ref: thread_ref(&it.comm, it.pid, it.prio) });
     }
     let (is_new, woken) = match (event.sched_wakeup, event.sched_wakeup_new) {
         (Some(it), _) => (false, Some(it)),
         (None, it) => (true, it),
     };
     if let Some(it) = woken.filter(|it| it.success != Some(0)) {
-        return Some(TraceEventKind::Wakeup { who: who(&it.comm, it.pid, it.prio), cpu: cpu(it.target_cpu)?, is_new });
+        return Some(TraceEventKind::Wakeup {
+            thread_ref: thread_ref(&it.comm, it.pid, it.prio),
+            cpu: cpu(it.target_cpu)?,
+            is_new,
+        });
     }
     if let Some(it) = event.sched_migrate_task {
         return Some(TraceEventKind::Migrate { pid: it.pid, to: cpu(it.dest_cpu)? });
     }
     if let Some(it) = event.sched_process_fork {
-        return Some(TraceEventKind::Fork { parent: it.parent_pid, child: who(&it.child_comm, it.child_pid, None) });
+        return Some(TraceEventKind::Fork {
+            parent: it.parent_pid,
+            child: thread_ref(&it.child_comm, it.child_pid, None),
+        });
     }
     if let Some(it) = event.sched_process_exec {
         return Some(TraceEventKind::Exec { pid: it.pid });
@@ -374,7 +381,7 @@ fn event_kind(recording: &mut Recording, event: FtraceEvent) -> Option<TraceEven
         return Some(TraceEventKind::Exit { pid: it.pid });
     }
     if let Some(it) = event.task_rename {
-        return Some(TraceEventKind::Rename { who: who(&it.newcomm, it.pid, None) });
+        return Some(TraceEventKind::Rename { thread_ref: thread_ref(&it.newcomm, it.pid, None) });
     }
     if let Some(it) = event.cgroup_attach_task {
         let path = it.dst_path.unwrap_or_else(|| format!("/{}", it.cname.trim_start_matches('/')));
@@ -425,8 +432,8 @@ fn take_compact(recording: &mut Recording, cpu: u32, compact: &CompactSched, pla
         let prio = compact.waking_prio.get(row).copied();
         let flags = compact.waking_common_flags.get(row);
         let context = flags.map_or(Context::Unknown, |&flags| Context::from_flags(flags as u8));
-        let who = ThreadRef { pid, comm: name(compact.waking_comm_index.get(row)), prio };
-        let event = TraceEvent { at, cpu, pid: UNKNOWN_PID, context, kind: TraceEventKind::Waking { who } };
+        let thread_ref = ThreadRef { pid, comm: name(compact.waking_comm_index.get(row)), prio };
+        let event = TraceEvent { at, cpu, pid: UNKNOWN_PID, context, kind: TraceEventKind::Waking { thread_ref } };
         recording.push(event, place, WAKINGS);
     }
 }

@@ -262,8 +262,8 @@ impl TracepointFields for TextFields<'_> {
             Self::Plugin { first, second, cpu, success } => match name {
                 "pid" | "prev_pid" => Some(first.pid),
                 "prio" | "prev_prio" => Some(first.prio),
-                "next_pid" => second.as_ref().map(|who| who.pid),
-                "next_prio" => second.as_ref().map(|who| who.prio),
+                "next_pid" => second.as_ref().map(|thread_ref| thread_ref.pid),
+                "next_prio" => second.as_ref().map(|thread_ref| thread_ref.prio),
                 "target_cpu" => *cpu,
                 "success" => *success,
                 _ => None,
@@ -276,7 +276,7 @@ impl TracepointFields for TextFields<'_> {
             Self::Keys(_) => self.value(name).map(Cow::Borrowed),
             Self::Plugin { first, second, .. } => match name {
                 "comm" | "prev_comm" => Some(first.comm.into()),
-                "next_comm" => second.as_ref().map(|who| who.comm.into()),
+                "next_comm" => second.as_ref().map(|thread_ref| thread_ref.comm.into()),
                 _ => None,
             },
         }
@@ -336,7 +336,7 @@ mod tests {
             let (event, recording) =
                 parse_line(&format!("a-1 [000] {flags} 1.000001: sched_waking: comm=x y pid=5 prio=98 target_cpu=003"));
             assert_eq!(event.context, context);
-            let TraceEventKind::Waking { who: ThreadRef { pid: 5, comm, prio: Some(98) } } = event.kind else {
+            let TraceEventKind::Waking { thread_ref: ThreadRef { pid: 5, comm, prio: Some(98) } } = event.kind else {
                 panic!("{event:?}")
             };
             assert_eq!(recording.names.get(comm), "x y");

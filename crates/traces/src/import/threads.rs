@@ -32,17 +32,17 @@ impl TraceThreads {
         self.by_pid.get(&pid).copied()
     }
 
-    fn register(&mut self, who: ThreadRef) {
-        match self.find(who.pid) {
-            Some(place) if who.comm != InternedName::default() => self.list[place].comm = who.comm,
-            None if who.pid > 0 => self.add(who),
+    fn register(&mut self, thread_ref: ThreadRef) {
+        match self.find(thread_ref.pid) {
+            Some(place) if thread_ref.comm != InternedName::default() => self.list[place].comm = thread_ref.comm,
+            None if thread_ref.pid > 0 => self.add(thread_ref),
             _ => {}
         }
     }
 
-    fn add(&mut self, who: ThreadRef) {
-        self.by_pid.insert(who.pid, self.list.len());
-        self.list.push(TraceThread { pid: who.pid, comm: who.comm });
+    fn add(&mut self, thread_ref: ThreadRef) {
+        self.by_pid.insert(thread_ref.pid, self.list.len());
+        self.list.push(TraceThread { pid: thread_ref.pid, comm: thread_ref.comm });
     }
 
     /// Adds the threads that an event names. To be called before the event is processed.
@@ -52,8 +52,10 @@ impl TraceThreads {
                 self.register(prev);
                 self.register(next);
             }
-            TraceEventKind::Waking { who } | TraceEventKind::Wakeup { who, .. } | TraceEventKind::Rename { who } => {
-                self.register(who);
+            TraceEventKind::Waking { thread_ref }
+            | TraceEventKind::Wakeup { thread_ref, .. }
+            | TraceEventKind::Rename { thread_ref } => {
+                self.register(thread_ref);
             }
             // A forked pid is a new thread, even if the pid was used before.
             TraceEventKind::Fork { child, .. } if child.pid > 0 => self.add(child),

@@ -100,13 +100,13 @@ fn warn(reader: &mut TaskReader<'_>, endless: bool) {
         ));
     }
     if endless && reader.global.duration.is_none() && !reader.is_duration_given {
-        let said = match reader.global.given_duration {
+        let text = match reader.global.given_duration {
             Some(seconds) => format!("a \"duration\" of {seconds} means no end"),
             None => "\"global\" has no \"duration\"".to_owned(),
         };
         reader
             .warnings
-            .push(format!("{file}: some tasks repeat without end, and {said}; set the length of the run with --for"));
+            .push(format!("{file}: some tasks repeat without end, and {text}; set the length of the run with --for"));
     }
     warn_suspend_names(reader);
 }

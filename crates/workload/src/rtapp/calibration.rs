@@ -65,13 +65,13 @@ impl Calibration {
     /// Returns the calibration on a machine whose CPUs have these capacities.
     pub(super) fn new(
         source: SourceText<'_>,
-        said: CalibrationSpec,
+        message_text: CalibrationSpec,
         capacities: &[u64],
         warnings: &mut Vec<String>,
     ) -> Self {
         let biggest = capacities.iter().copied().max().unwrap_or(SCHED_CAPACITY_SCALE);
         let of = |cpu: u32| capacities.get(cpu as usize).copied();
-        let (capacity, where_) = match said {
+        let (capacity, where_) = match message_text {
             CalibrationSpec::Nothing => {
                 (of(0).unwrap_or(biggest), "on CPU 0, as rt-app does without `calibration`".to_owned())
             }

@@ -166,7 +166,7 @@ fn merge_warnings(file: &str, warnings: Vec<String>) -> Vec<String> {
         }
         kept.push((warning, Vec::new()));
     }
-    let said = kept.into_iter().map(|(warning, others)| {
+    let message_text = kept.into_iter().map(|(warning, others)| {
         let named = others[..others.len().min(MAX_PLACES)].join(", ");
         match others.len().saturating_sub(MAX_PLACES) {
             _ if others.is_empty() => warning,
@@ -175,7 +175,7 @@ fn merge_warnings(file: &str, warnings: Vec<String>) -> Vec<String> {
             more => format!("{warning} (also at {named} and {more} other places)"),
         }
     });
-    said.collect()
+    message_text.collect()
 }
 
 /// Splits a warning into its line and column and its text, if it has a line and column.

@@ -85,8 +85,8 @@ fn keys_that_no_rt_app_knows_are_named_where_events_are_missing() {
     for key in ["loops", "duration", "external_workload0"] {
         let error = task_error(&format!(r#""phases" : {{ "c0" : {{ "loop" : 2, "{key}" : 100 }} }}"#));
         let help = error.help.expect("a hint");
-        let said = format!("does not know \"{key}\": is this a file for a program made from rt-app");
-        assert!(error.text.contains("no events") && help.contains(&said), "{help}");
+        let warnings_of = format!("does not know \"{key}\": is this a file for a program made from rt-app");
+        assert!(error.text.contains("no events") && help.contains(&warnings_of), "{help}");
     }
     let many = task_error(r#""a" : 1, "b" : 2, "c" : 3, "d" : 4"#).help.expect("a hint");
     assert!(many.contains(r#""a", "b", "c" and others"#), "{many}");
@@ -111,7 +111,7 @@ fn a_word_that_only_begins_like_an_event_is_read_as_it_and_said() {
 fn resources_of_types_that_rt_app_does_not_know_are_refused() {
     let with =
         |section: &str| format!(r#"{{ "tasks" : {{ "t" : {{ "loop" : 1, "run" : 1 }} }}, "resources" : {section} }}"#);
-    for (section, said, help) in [
+    for (section, warnings_of, help) in [
         (r#"{ "cond1" : { "type" : "cond" } }"#, r#""cond1" has the type "cond""#, r#"did you mean "wait"?"#),
         (r#"{ "m" : { "type" : "mutx" } }"#, r#"the type "mutx""#, r#"did you mean "mutex"?"#),
         (r#"{ "b" : { "type" : "barrier" } }"#, r#"the type "barrier""#, "types: mutex, signal, wait"),
@@ -120,7 +120,7 @@ fn resources_of_types_that_rt_app_does_not_know_are_refused() {
         (r#"{ "m" : { "type" : 1 } }"#, "must be a string", "types: mutex"),
     ] {
         let error = error(&with(section));
-        assert!(error.text.contains(said), "{error}");
+        assert!(error.text.contains(warnings_of), "{error}");
         assert!(error.help.as_ref().is_some_and(|text| text.contains(help)), "{error}");
     }
     let types = ["mutex", "signal", "wait", "broadcast", "sync", "sleep", "run", "timer"];
@@ -285,9 +285,9 @@ fn suspending_under_another_name_than_the_tasks_own_is_said_once_because_newer_v
         assert!(workload(&text(first, second)).warnings.is_empty());
     }
     let warnings = workload(&text("a", "x")).warnings;
-    let said = r#""b" suspends as "x" (and 1 more event like it)"#;
+    let warnings_of = r#""b" suspends as "x" (and 1 more event like it)"#;
     let [of_suspending] = &warnings[..] else { panic!("{warnings:?}") };
-    assert!(of_suspending.starts_with("test.json:2:") && of_suspending.contains(said), "{of_suspending}");
+    assert!(of_suspending.starts_with("test.json:2:") && of_suspending.contains(warnings_of), "{of_suspending}");
     assert!(of_suspending.contains("June 2025"), "{of_suspending}");
 }
 
@@ -566,11 +566,11 @@ fn an_endless_duration_is_none() {
 #[test]
 fn that_nothing_ends_a_run_is_said_unless_it_is_given_elsewhere_how_long_it_lasts() {
     let endless = |global: &str| format!(r#"{{ "global" : {{ {global} }}, "tasks" : {{ "t" : {{ "run" : 1 }} }} }}"#);
-    for (global, said) in
+    for (global, warnings_of) in
         [("", "\"global\" has no \"duration\""), (r#""duration" : -1"#, "a \"duration\" of -1 means no end")]
     {
         let text = endless(global);
-        assert!(has_warning(&workload(&text), said) && has_warning(&workload(&text), "--for"));
+        assert!(has_warning(&workload(&text), warnings_of) && has_warning(&workload(&text), "--for"));
         let given = RtAppOptions { is_duration_given: true, ..RtAppOptions::for_cpus(8) };
         assert!(parse("test.json", &text, given).expect("well formed").warnings.is_empty());
     }
@@ -665,7 +665,7 @@ fn a_run_lasts_as_long_as_it_says_on_the_cpu_of_the_calibration() {
     };
     // 1000 us on CPU 0 are 1000 * 462 / 1024 us on a big CPU.
     let (little, big) = (Step::Run(Nanos(451_172)), run(1000));
-    for (global, step, said) in [
+    for (global, step, warnings_of) in [
         ("", little, "on CPU 0, as rt-app does"),
         (", \"calibration\" : \"CPU0\"", little, "on CPU 0, as the file says"),
         (", \"calibration\" : \"CPU3\"", big, "on CPU 3, as the file says"),
@@ -673,7 +673,7 @@ fn a_run_lasts_as_long_as_it_says_on_the_cpu_of_the_calibration() {
     ] {
         let (found, assumption) = work(global);
         assert_eq!(found, step, "{global}");
-        assert!(assumption.contains(said), "{assumption}");
+        assert!(assumption.contains(warnings_of), "{assumption}");
     }
     // With equal CPUs there is no assumption to report.
     assert!(read("", &[1024; 4]).assumptions.is_empty());
@@ -747,7 +747,7 @@ fn a_task_in_a_group_whose_name_resembles_a_limited_one_is_reported() {
 #[test]
 fn what_a_cgroup_cannot_have_is_refused_with_its_place() {
     let task = "\"cgroup\" : \"/g\", \"run\" : 1, \"sleep\" : 1";
-    for (files, said) in [
+    for (files, warnings_of) in [
         (r#""cpu.max" : "500 100000""#, "quotas from 1000"),
         (r#""cpu.max" : "x""#, "neither a number nor max"),
         (r#""cpu.weight" : 0"#, "from 1 to 10000"),
@@ -757,7 +757,7 @@ fn what_a_cgroup_cannot_have_is_refused_with_its_place() {
         (r#""cpu.wieght" : 1"#, "cpu.weight"),
     ] {
         let error = error(&with_cgroups(task, &format!("\"/g\" : {{ {files} }}"))).to_string();
-        assert!(error.contains(said) && error.starts_with("test.json:1:"), "{error}");
+        assert!(error.contains(warnings_of) && error.starts_with("test.json:1:"), "{error}");
     }
     let phases = r#""phases" : { "a" : { "run" : 1, "sleep" : 1, "cgroup" : "/g" } }"#;
     let error = error(&with_cgroups(phases, r#""/g" : { "cpuset.cpus" : "0" }"#)).to_string();
@@ -767,12 +767,12 @@ fn what_a_cgroup_cannot_have_is_refused_with_its_place() {
 #[test]
 fn waiting_for_a_signal_that_no_task_sends_is_reported() {
     let lonely = task(r#""sem_wait" : "s", "suspend" : "x", "wait" : { "ref" : "c", "mutex" : "m" }, "run" : 1"#);
-    for said in [
+    for warnings_of in [
         "semaphore \"s\", which no task posts",
         "condition \"c\", which no task signals",
         "\"x\", which no task resumes",
     ] {
-        assert!(has_warning(&lonely, said), "{:?}", lonely.warnings);
+        assert!(has_warning(&lonely, warnings_of), "{:?}", lonely.warnings);
     }
     let served =
         workload(r#"{"tasks":{"a":{"sem_wait":"s","run":1},"b":{"sem_post":"s","sleep":1}},"global":{"duration":1}}"#);

@@ -265,14 +265,14 @@ fn a_scenario_runs_on_a_machine_that_has_a_file() {
     let scenario = on("machine board\ntask t mask=2-3 run 1ms", None, None).expect("valid");
     assert_eq!((scenario.named_machine.as_deref(), scenario.machine.nr_cpus), (Some("board"), 4));
     assert!(!scenario.is_replaced);
-    for (text, said) in [
+    for (text, message_text) in [
         ("machine bord\n", "no machine `bord`"),
         ("machine board\ntask t mask=4 run 1ms", "4 is not in 0..3"),
         ("machine board\ncaps 1 2 3 4", "which has a file; `caps` cannot change it"),
         ("cpus 4\nmachine board", "must be the first statement"),
     ] {
         let error = on(text, None, None).expect_err("this must not be accepted").to_string();
-        assert!(error.contains(said), "{error}");
+        assert!(error.contains(message_text), "{error}");
     }
     assert!(parse("test.scn", "machine board\n").is_err(), "without machines there is none");
 }

@@ -108,8 +108,8 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         arms_of.finish();
         let found = found?.ok_or_else(|| no_repetition_error(output))?;
         let is_out_of_time = found.is_out_of_time && interrupt::requested().is_none();
-        let looks = Some((found.looks, is_out_of_time));
-        (found.comparison, looks)
+        let checks = Some((found.nr_checks, is_out_of_time));
+        (found.comparison, checks)
     } else {
         let has_more = || interrupt::requested().is_none();
         // The first repetition shows whether this number of repetitions can be significant.
@@ -149,7 +149,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         subjects,
         missing,
         comparison: found.0,
-        looks: found.1,
+        checks: found.1,
         is_varied: arms_of.is_varied(),
         first_seed: (!seedless).then_some(first_seed),
         command: command_line(),

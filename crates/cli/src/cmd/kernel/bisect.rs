@@ -104,20 +104,20 @@ pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Res
     }
     // Commits to other files do not affect an engine, so git considers only these.
     let begin = ["bisect", "start", "--no-checkout", &bad, &good, "--"];
-    let mut said = run_git(git(&history).args(begin).args(TREE_PARTS).args(TREE_FILES))?;
-    while !is_over(&said) {
+    let mut output_of_git = run_git(git(&history).args(begin).args(TREE_PARTS).args(TREE_FILES))?;
+    while !is_over(&output_of_git) {
         let next = commit(&history, "BISECT_HEAD")?;
         let built = build_commit(args, &store, &next)?;
         let one = test_commit(output, args, &next, built, &compared)?;
-        said = run_git(git(&history).args(["bisect", one.verdict.word(), &next]))?;
+        output_of_git = run_git(git(&history).args(["bisect", one.verdict.word(), &next]))?;
         looked.push(one);
     }
-    print_result(output, args, &said, &looked)
+    print_result(output, args, &output_of_git, &looked)
 }
 
 /// Whether git has reported the first bad commit, or that only skipped commits are left.
-fn is_over(said: &str) -> bool {
-    said.contains("is the first bad commit") || said.contains("only 'skip'ped commits left")
+fn is_over(output_of_git: &str) -> bool {
+    output_of_git.contains("is the first bad commit") || output_of_git.contains("only 'skip'ped commits left")
 }
 
 /// Runs git and returns its output. git ends with a status other than 0 if only skipped commits are left.
@@ -125,11 +125,11 @@ fn run_git(command: &mut std::process::Command) -> Result<String, CliError> {
     let run = command.output().map_err(|error| {
         CliError::Input(Message::new(format!("git: {error}")).with_help("install git, which reads the history"))
     })?;
-    let said = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    if run.status.success() || is_over(&said) {
-        Ok(said)
+    let output_of_git = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
+    if run.status.success() || is_over(&output_of_git) {
+        Ok(output_of_git)
     } else {
-        Err(CliError::run(Message::new(format!("git: {}", said.trim()))))
+        Err(CliError::run(Message::new(format!("git: {}", output_of_git.trim()))))
     }
 }
 
@@ -228,10 +228,10 @@ fn median_of_runs(
 fn print_result(
     output: &mut Output,
     args: &KernelBisectArgs,
-    said: &str,
+    output_of_git: &str,
     looked: &[TestedCommit],
 ) -> Result<(), CliError> {
-    let first = said.split_whitespace().next().filter(|_| said.contains("is the first bad commit"));
+    let first = output_of_git.split_whitespace().next().filter(|_| output_of_git.contains("is the first bad commit"));
     if output.is_json() {
         return output.json(&KernelBisectOutput {
             schema: SCHEMA,
@@ -246,7 +246,7 @@ fn print_result(
             let subject = one.map_or("", |one| one.subject.as_str());
             format!("{first} is the first bad commit\n    {subject}\n{} tested\n", counted(looked.len(), "commit"))
         }
-        None => format!("the first bad commit is unknown, since commits were skipped\n{}\n", said.trim()),
+        None => format!("the first bad commit is unknown, since commits were skipped\n{}\n", output_of_git.trim()),
     };
     output.text(&text)
 }

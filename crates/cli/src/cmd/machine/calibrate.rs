@@ -68,12 +68,12 @@ pub(super) fn measure(output: &Output, args: &MeasureArgs) -> Result<Calibration
         }
         MeasureError::Stopped => CliError::Stopped { signal: interrupt::requested().unwrap_or(2) },
     })?;
-    for (share, who) in [
+    for (share, cause) in [
         (record.disturbance.other_processes, "other processes used"),
         (record.disturbance.stolen, "other guests of the hypervisor got"),
     ] {
         if share > MAX_DISTURBANCE {
-            output.warn(&format!("{who} {:.0} % of the CPU time during the measurement", 100.0 * share))?;
+            output.warn(&format!("{cause} {:.0} % of the CPU time during the measurement", 100.0 * share))?;
         }
     }
     Ok(record)

@@ -148,16 +148,21 @@ fn call_difference(call: String, one: &KernelCall, other: &KernelCall) -> CallDi
     };
     // The enclosing functions are the entries with a smaller depth that have not returned.
     let (mut path, mut path_depth) = (Vec::new(), depth);
-    for (its, name) in base_functions[..place].iter().rev() {
-        if *its < path_depth {
-            path.push((*its, name.clone()));
-            path_depth = *its;
+    for (function_depth, name) in base_functions[..place].iter().rev() {
+        if *function_depth < path_depth {
+            path.push((*function_depth, name.clone()));
+            path_depth = *function_depth;
         }
     }
     path.reverse();
-    let in_it = |(its, _): &&(u32, String)| *its >= depth;
-    let before: Vec<_> =
-        base_functions[..place].iter().rev().take_while(in_it).filter(|(its, _)| *its == depth).cloned().collect();
+    let in_it = |(function_depth, _): &&(u32, String)| *function_depth >= depth;
+    let before: Vec<_> = base_functions[..place]
+        .iter()
+        .rev()
+        .take_while(in_it)
+        .filter(|(function_depth, _)| *function_depth == depth)
+        .cloned()
+        .collect();
     let before: Vec<_> = before.into_iter().rev().collect();
     let mut before = steps(&before, depth);
     before.drain(..before.len().saturating_sub(MAX_PREVIOUS_STEPS));
@@ -183,8 +188,8 @@ fn call_difference(call: String, one: &KernelCall, other: &KernelCall) -> CallDi
 /// Merges consecutive entries of one function into a step.
 fn steps(functions: &[(u32, String)], depth: u32) -> Vec<CallStep> {
     let mut steps: Vec<CallStep> = Vec::new();
-    for (its, function) in functions {
-        let step = CallStep { depth: its - depth, function: function.clone(), times: 1 };
+    for (function_depth, function) in functions {
+        let step = CallStep { depth: function_depth - depth, function: function.clone(), times: 1 };
         match steps.last_mut() {
             Some(last) if last.depth == step.depth && last.function == step.function => last.times += 1,
             _ => steps.push(step),

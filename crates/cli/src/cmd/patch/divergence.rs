@@ -281,8 +281,9 @@ fn event_text(event: &TraceLine, state: &EngineState) -> String {
             let word = |key: &str| event.text(key).unwrap_or("-");
             let when = if word("idle") == "-" { String::new() } else { format!(", {}", word("idle")) };
             let (on, cpu, level) = (number("on"), number("cpu"), number("lvl"));
-            let its = state.cpus.iter().find(|its| u64::from(its.cpu) == cpu);
-            let domain = its.and_then(|its| its.domains.iter().find(|domain| u64::from(domain.level) == level));
+            let cpu_state = state.cpus.iter().find(|cpu_state| u64::from(cpu_state.cpu) == cpu);
+            let domain = cpu_state
+                .and_then(|cpu_state| cpu_state.domains.iter().find(|domain| u64::from(domain.level) == level));
             let name = domain.map_or_else(String::new, |domain| format!(" ({})", domain.name));
             format!(
                 "CPU {on} balances for CPU {cpu} at level {level}{name}{when}: {} grows by {}",

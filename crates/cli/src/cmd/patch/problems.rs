@@ -269,8 +269,9 @@ impl KernelProblem {
 
     pub(super) fn write(&self, text: &mut String, nr_cases: usize) -> std::fmt::Result {
         let kernels: Vec<&str> = self.kernels.iter().copied().collect();
-        let whose = if kernels.len() == 1 { format!("only in {}", kernels[0]) } else { "in both kernels".to_owned() };
-        writeln!(text, "{} {whose}: {}", self.kind.title(), self.text)?;
+        let kernel_names =
+            if kernels.len() == 1 { format!("only in {}", kernels[0]) } else { "in both kernels".to_owned() };
+        writeln!(text, "{} {kernel_names}: {}", self.kind.title(), self.text)?;
         for frame in self.trace.iter().take(MAX_TRACE) {
             writeln!(text, "    {frame}")?;
         }
@@ -304,8 +305,8 @@ impl UncommonCost {
         let cost = if min == max { format!("{min} ns") } else { format!("{min} to {max} ns") };
         let kernels: Vec<&str> = kernels.iter().copied().collect();
         // A function that never ran is known, but not in which kernel.
-        let whose = if kernels.is_empty() { "one kernel".to_owned() } else { kernels.join(" and ") };
-        writeln!(text, "costs: only {whose} has {function}() ({operation}, {cost} per call);")?;
+        let kernel_names = if kernels.is_empty() { "one kernel".to_owned() } else { kernels.join(" and ") };
+        writeln!(text, "costs: only {kernel_names} has {function}() ({operation}, {cost} per call);")?;
         match charged_to {
             Some(caller) => writeln!(text, "       both kernels pay it once per call of {caller}()"),
             None => {

@@ -85,13 +85,13 @@ impl Engine {
             return Err(self.crash(end, command));
         }
         let Some(answer) = &ended.report.answer else {
-            let said = String::from_utf8_lossy(&ended.stderr);
-            let said = said.trim();
+            let stderr_text = String::from_utf8_lossy(&ended.stderr);
+            let stderr_text = stderr_text.trim();
             let what = format!("the worker process of kernel:{name} was ended: {}", ended.status);
-            return Err(CliError::Run(if said.is_empty() {
+            return Err(CliError::Run(if stderr_text.is_empty() {
                 Message::new(what)
             } else {
-                Message::new(format!("{what}: {said}"))
+                Message::new(format!("{what}: {stderr_text}"))
             }));
         };
         let unread =

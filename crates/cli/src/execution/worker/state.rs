@@ -150,38 +150,38 @@ fn hashes(engines: [&str; 2]) -> Result<BTreeMap<u64, u64>, CliError> {
 fn state(machine: &Machine<KernelEngine>) -> EngineState {
     let object = machine.sched().object();
     let name_of = |id: u32| {
-        let task = machine.tasks().iter().find(|task| task.id.is_some_and(|its| its.0 == id));
+        let task = machine.tasks().iter().find(|task| task.id.is_some_and(|snapshot| snapshot.0 == id));
         task.map_or_else(|| "idle".to_owned(), |task| task.name.clone())
     };
     let queued = |cpu: u32| {
         let is_there = |id: &TaskId| {
-            let its = machine.sched().task_snapshot(*id);
-            its.on_rq != 0 && its.cpu == cpu
+            let snapshot = machine.sched().task_snapshot(*id);
+            snapshot.on_rq != 0 && snapshot.cpu == cpu
         };
         let tasks = machine.tasks().iter().filter(|task| !task.is_dead && task.id.as_ref().is_some_and(is_there));
         tasks.map(|task| task.name.clone()).collect()
     };
     let cpu = |cpu: CpuId| {
-        let its = machine.sched().rq_snapshot(cpu);
+        let snapshot = machine.sched().rq_snapshot(cpu);
         CpuState {
             cpu: cpu.0,
-            nr_running: its.nr_running,
-            h_nr_running: its.h_nr_running,
+            nr_running: snapshot.nr_running,
+            h_nr_running: snapshot.h_nr_running,
             curr: name_of(object.rq_curr(cpu.0)),
-            util_avg: its.util_avg,
-            load_avg: its.load_avg,
-            runnable_avg: its.runnable_avg,
-            cpu_capacity: its.cpu_capacity,
-            avg_idle: its.avg_idle,
+            util_avg: snapshot.util_avg,
+            load_avg: snapshot.load_avg,
+            runnable_avg: snapshot.runnable_avg,
+            cpu_capacity: snapshot.cpu_capacity,
+            avg_idle: snapshot.avg_idle,
             domains: object.domains(cpu.0),
             queued: queued(cpu.0),
         }
     };
     let task = |task: &fairlab_machine::sim::SimTask| {
         let id = task.id.filter(|_| !task.is_dead)?;
-        let its = machine.sched().task_snapshot(id);
-        let (util_avg, vruntime) = (its.avg.util_avg, its.vruntime as i64);
-        Some(TaskState { task: task.name.clone(), pid: task.pid, cpu: its.cpu, util_avg, vruntime })
+        let snapshot = machine.sched().task_snapshot(id);
+        let (util_avg, vruntime) = (snapshot.avg.util_avg, snapshot.vruntime as i64);
+        Some(TaskState { task: task.name.clone(), pid: task.pid, cpu: snapshot.cpu, util_avg, vruntime })
     };
     EngineState {
         cpus: machine.sched().cpu_ids().map(cpu).collect(),

@@ -27,7 +27,8 @@ pub(crate) struct ExperimentReport {
     /// The arms beside each other.
     pub(crate) comparison: Comparison,
     /// Of an experiment that went on until something was found: how often results were looked at, and whether time was up.
-    pub(crate) looks: Option<(u32, bool)>,
+    #[serde(rename = "looks")]
+    pub(crate) checks: Option<(u32, bool)>,
     /// Whether start times and run lengths vary too, not only the scheduler's random numbers.
     pub(crate) is_varied: bool,
     /// The seed of the first repetition; none if there is one run of each, as after a boot.
@@ -142,7 +143,7 @@ impl ExperimentReport {
         if self.has_equal_work() {
             notes.push(Note::EqualWork { first: self.arms[0].clone() });
         }
-        if let Some((nr_times, is_out_of_time)) = self.looks {
+        if let Some((nr_times, is_out_of_time)) = self.checks {
             notes.push(Note::RepeatedTests { nr_times, is_out_of_time });
         }
         if comparison.tests > 0 {

@@ -82,11 +82,11 @@ void gov_attr_set_init(struct gov_attr_set *set, struct list_head *user)
 /* Without a count, a CPU has always idled since the last call. */
 unsigned long tick_nohz_get_idle_calls_cpu(int cpu)
 {
-	static unsigned long looks;
+	static unsigned long nr_reads;
 
 	if (domain_of[cpu] && domain_of[cpu]->counts_idling)
 		return fl_place[cpu].idle_calls;
-	return ++looks;
+	return ++nr_reads;
 }
 
 #ifdef FL_EFFICIENT_FREQUENCIES
@@ -169,7 +169,7 @@ static struct domain *domain_with(struct kthread_worker *worker)
 	for (i = 0; i < nr_domains; i++)
 		if (domains[i]->worker == worker)
 			return domains[i];
-	fl_host_stop(FL_STOP_SHIM, "a work is for a thread that nobody has");
+	fl_host_stop(FL_STOP_SHIM, "a work names a thread that does not exist");
 }
 
 bool kthread_queue_work(struct kthread_worker *worker, struct kthread_work *work)
@@ -280,38 +280,38 @@ static void give_energy_model(struct domain *domain)
 
 /* ---- functions that fairlab calls ---- */
 
-void fl_frequency_domain(const struct fl_frequency_domain *told)
+void fl_frequency_domain(const struct fl_frequency_domain *spec)
 {
 	struct domain *domain = fl_host_zalloc(sizeof(*domain));
 	struct cpufreq_policy *policy = &domain->policy;
 	unsigned int i;
 
-	domain->nr_points = told->nr_points;
-	domain->rate_limit_us = told->rate_limit_us;
-	domain->counts_idling = told->holds_when_busy;
-	domain->sleeps = told->sleeps;
-	domain->points = fl_host_zalloc(told->nr_points * sizeof(*domain->points));
-	for (i = 0; i < told->nr_points; i++)
-		domain->points[i] = (struct point) { told->khz[i], told->uw ? told->uw[i] : 0 };
-	for (i = 0; i < told->nr_cpus; i++) {
-		cpumask_set_cpu(told->cpus[i], policy->cpus);
-		cpumask_set_cpu(told->cpus[i], policy->related_cpus);
-		domain_of[told->cpus[i]] = domain;
+	domain->nr_points = spec->nr_points;
+	domain->rate_limit_us = spec->rate_limit_us;
+	domain->counts_idling = spec->holds_when_busy;
+	domain->sleeps = spec->sleeps;
+	domain->points = fl_host_zalloc(spec->nr_points * sizeof(*domain->points));
+	for (i = 0; i < spec->nr_points; i++)
+		domain->points[i] = (struct point) { spec->khz[i], spec->uw ? spec->uw[i] : 0 };
+	for (i = 0; i < spec->nr_cpus; i++) {
+		cpumask_set_cpu(spec->cpus[i], policy->cpus);
+		cpumask_set_cpu(spec->cpus[i], policy->related_cpus);
+		domain_of[spec->cpus[i]] = domain;
 	}
-	domain->fixed_khz = told->fixed_khz;
-	domain->user_khz = domain->thermal_khz = told->khz[told->nr_points - 1];
-	policy->cpu = told->cpus[0];
+	domain->fixed_khz = spec->fixed_khz;
+	domain->user_khz = domain->thermal_khz = spec->khz[spec->nr_points - 1];
+	policy->cpu = spec->cpus[0];
 	policy->dvfs_possible_from_any_cpu = true;
-	policy->min = policy->cpuinfo.min_freq = told->khz[0];
-	policy->max = policy->cpuinfo.max_freq = told->khz[told->nr_points - 1];
-	policy->cur = told->fixed_khz ? told->fixed_khz : policy->max;
-	policy->governor = told->fixed_khz ? &nobody : cpufreq_default_governor();
+	policy->min = policy->cpuinfo.min_freq = spec->khz[0];
+	policy->max = policy->cpuinfo.max_freq = spec->khz[spec->nr_points - 1];
+	policy->cur = spec->fixed_khz ? spec->fixed_khz : policy->max;
+	policy->governor = spec->fixed_khz ? &nobody : cpufreq_default_governor();
 #ifdef FL_EFFICIENT_FREQUENCIES
-	if (told->skips_inefficient) {
-		policy->freq_table = fl_host_zalloc((told->nr_points + 1) * sizeof(*policy->freq_table));
+	if (spec->skips_inefficient) {
+		policy->freq_table = fl_host_zalloc((spec->nr_points + 1) * sizeof(*policy->freq_table));
 		policy->freq_table_sorted = CPUFREQ_TABLE_SORTED_ASCENDING;
-		for (i = 0; i < told->nr_points; i++)
-			policy->freq_table[i].frequency = told->khz[i];
+		for (i = 0; i < spec->nr_points; i++)
+			policy->freq_table[i].frequency = spec->khz[i];
 		policy->freq_table[i].frequency = CPUFREQ_TABLE_END;
 	}
 #endif

@@ -111,12 +111,12 @@ void fl_set_places(const struct fl_cpu *cpus)
 		place->capacity = mine->capacity;
 		place->frequency = SCHED_CAPACITY_SCALE;
 		for (other = 0; other < fl_nr_cpus; other++) {
-			const struct fl_cpu *its = &cpus[other];
+			const struct fl_cpu *theirs = &cpus[other];
 
-			assign(other, &place->in_core, its->core == mine->core);
-			assign(other, &place->in_cluster, its->cluster == mine->cluster);
-			assign(other, &place->in_llc, its->llc == mine->llc);
-			assign(other, &place->in_package, its->package == mine->package);
+			assign(other, &place->in_core, theirs->core == mine->core);
+			assign(other, &place->in_cluster, theirs->cluster == mine->cluster);
+			assign(other, &place->in_llc, theirs->llc == mine->llc);
+			assign(other, &place->in_package, theirs->package == mine->package);
 		}
 		join_node(cpu, mine->node);
 		cpumask_set_cpu(cpu, &__cpu_possible_mask);
@@ -150,14 +150,14 @@ void fl_set_online(int cpu, bool online)
 		node_set(mine->node, node_states[N_CPU]);
 #endif
 	for (other = 0; other < fl_nr_cpus; other++) {
-		struct fl_place *its = &fl_place[other];
+		struct fl_place *theirs = &fl_place[other];
 
 		if (other == cpu)
 			continue;
-		show(cpu, &its->in_core, its->core == mine->core, online);
-		show(cpu, &its->in_cluster, its->cluster == mine->cluster, online);
-		show(cpu, &its->in_llc, its->llc == mine->llc, online);
-		show(cpu, &its->in_package, its->package == mine->package, online);
+		show(cpu, &theirs->in_core, theirs->core == mine->core, online);
+		show(cpu, &theirs->in_cluster, theirs->cluster == mine->cluster, online);
+		show(cpu, &theirs->in_llc, theirs->llc == mine->llc, online);
+		show(cpu, &theirs->in_package, theirs->package == mine->package, online);
 	}
 }
 

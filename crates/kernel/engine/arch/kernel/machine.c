@@ -231,6 +231,6 @@ void fl_lock_is_free(const void *lock)
 {
 	char text[160];
 
-	name_lock(text, sizeof(text), "a lock is released that nobody holds", lock);
+	name_lock(text, sizeof(text), "a lock is released that no CPU holds", lock);
 	fl_host_stop(FL_STOP_LOCK, text);
 }

@@ -47,8 +47,8 @@ void panic(const char *format, ...)
 }
 
 /* Repeated lines are not suppressed, so that they can be counted. */
-int ___ratelimit(struct ratelimit_state *state, const char *who) { return 1; }
-int __printk_ratelimit(const char *who) { return 1; }
+int ___ratelimit(struct ratelimit_state *state, const char *caller) { return 1; }
+int __printk_ratelimit(const char *caller) { return 1; }
 
 int scnprintf(char *to, size_t size, const char *format, ...)
 {

@@ -38,11 +38,11 @@ static bool is_asked;			/* whether a call must report its stack instead of resum
 
 static arch_spinlock_t *lock_of(int cpu) { return &LOCK_OF(cpu_rq(cpu)).raw_lock; }
 
-void fl_set_leaving(unsigned int looks)
+void fl_set_leaving(unsigned int budget)
 {
 	int cpu;
 
-	fl_host_looks = looks;
+	fl_host_looks = budget;
 	is_leaving = true;
 	for_each_possible_cpu(cpu)
 		lock_of(cpu)->runqueue = cpu + 1;
@@ -237,7 +237,7 @@ static long perform(int cpu, int call, unsigned int a, unsigned int b)
 		fl_idle_enter(cpu, a);
 		return 0;
 	}
-	fl_host_stop(FL_STOP_SHIM, "the laboratory calls what there is not");
+	fl_host_stop(FL_STOP_SHIM, "fairlab makes a call with an unknown number");
 }
 
 static void live(void *what)

@@ -23,7 +23,7 @@ void *fl_grown(void *old, unsigned int nr, unsigned int new_nr, size_t size)
 struct task_struct *fl_task(unsigned int id)
 {
 	if (id >= nr_tasks || !tasks[id])
-		fl_host_stop(FL_STOP_SHIM, "the laboratory speaks of a task that there is not");
+		fl_host_stop(FL_STOP_SHIM, "fairlab names a task that does not exist");
 	return tasks[id];
 }
 

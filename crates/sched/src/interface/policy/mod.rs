@@ -197,7 +197,7 @@ impl PolicySlot {
 
     /// Returns the first unusable choice and its request.
     pub fn invalid_choice(&self) -> Option<(PolicyRequest, &InvalidChoice)> {
-        self.invalid_choice.as_ref().map(|(whom, refusal)| (*whom, refusal))
+        self.invalid_choice.as_ref().map(|(policy_request, refusal)| (*policy_request, refusal))
     }
 
     /// Asks the policy about a wake-up, after `nr_looks` samples of this selection. An unusable choice leaves

@@ -48,8 +48,8 @@ fn crowded(policy: BalancePolicy) -> TestMachine {
 
 fn refusal(machine: &TestMachine) -> Option<InvalidChoice> {
     let refused = machine.policy.as_ref().expect("there is a policy").invalid_choice();
-    refused.map(|(whom, refusal)| {
-        assert_eq!(whom, PolicyRequest::Balancing(CpuId(3)));
+    refused.map(|(policy_request, refusal)| {
+        assert_eq!(policy_request, PolicyRequest::Balancing(CpuId(3)));
         refusal.clone()
     })
 }

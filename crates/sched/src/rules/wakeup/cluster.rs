@@ -79,7 +79,7 @@ impl State {
         ctx: &mut Ctx<'_>,
         scan: &mut ClusterScan,
         decision: &mut WakeupDecision,
-        mut looks: ScanBudget,
+        mut scan_budget: ScanBudget,
     ) -> bool {
         let waker = decision.waker;
         let limit = decision.nr_idle_scan.filter(|_| !scan.by_core).unwrap_or(u32::MAX);
@@ -88,20 +88,20 @@ impl State {
                 decision.choose(decision.target, WakeRule::ScanLimit);
                 return self.end_cluster_scan(scan, decision);
             }
-            if looks.is_exhausted() {
+            if scan_budget.is_exhausted() {
                 return false;
             }
             if scan.by_core {
                 decision.nr_cores_scanned += 1;
                 ctx.charge(KernelOp::ScanCore);
-                if self.check_core_idle(ctx, cpu, &mut scan.idle_cpu, decision, &mut looks) {
+                if self.check_core_idle(ctx, cpu, &mut scan.idle_cpu, decision, &mut scan_budget) {
                     decision.choose(cpu, WakeRule::IdleCore);
                     return true;
                 }
                 self.masks[waker.index()].select.and_not_with(self.domains.cores.mask_of(cpu));
                 continue;
             }
-            looks.take();
+            scan_budget.take();
             scan.nr_scanned += 1;
             decision.nr_scanned += 1;
             ctx.op_counts.count(KernelOp::ScanCpu, 1);

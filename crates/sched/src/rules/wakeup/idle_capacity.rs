@@ -54,14 +54,14 @@ impl State {
         ctx: &mut Ctx<'_>,
         scan: &mut CapacityScan,
         decision: &mut WakeupDecision,
-        mut looks: ScanBudget,
+        mut scan_budget: ScanBudget,
     ) -> bool {
         let span = &self.domains.domains[scan.sd].span;
         let allowed = &self.tasks[decision.task.index()].cpus_allowed;
         // A resumed scan must not begin a second round.
         let nr_left = span.weight_and(allowed) - scan.nr_scanned as usize;
         for cpu in span.iter_and_wrap_from(allowed, scan.next).take(nr_left) {
-            if !looks.take() {
+            if !scan_budget.take() {
                 scan.next = cpu;
                 return false;
             }

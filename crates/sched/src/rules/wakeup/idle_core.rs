@@ -81,15 +81,15 @@ impl State {
         ctx: &mut Ctx<'_>,
         scan: &mut CoreScan,
         decision: &mut WakeupDecision,
-        mut looks: ScanBudget,
+        mut scan_budget: ScanBudget,
     ) -> bool {
         while let Some(cpu) = scan.next {
-            if looks.is_exhausted() {
+            if scan_budget.is_exhausted() {
                 return false;
             }
             decision.nr_cores_scanned += 1;
             ctx.charge(KernelOp::ScanCore);
-            if self.check_core_idle(ctx, cpu, &mut scan.idle_cpu, decision, &mut looks) {
+            if self.check_core_idle(ctx, cpu, &mut scan.idle_cpu, decision, &mut scan_budget) {
                 decision.choose(cpu, WakeRule::IdleCore);
                 return true;
             }
@@ -127,13 +127,13 @@ impl State {
         core: CpuId,
         idle_cpu: &mut Option<CpuId>,
         decision: &mut WakeupDecision,
-        looks: &mut ScanBudget,
+        scan_budget: &mut ScanBudget,
     ) -> bool {
         let candidates = &self.masks[decision.waker.index()].select;
         let mut is_idle = true;
         for cpu in self.domains.cores.mask_of(core).iter() {
             decision.nr_scanned += 1;
-            looks.take();
+            scan_budget.take();
             ctx.op_counts.touch_scan(core::iter::once(cpu));
             if self.available_idle_cpu(cpu) {
                 if idle_cpu.is_none() && candidates.contains(cpu) {

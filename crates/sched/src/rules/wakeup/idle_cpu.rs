@@ -71,7 +71,7 @@ impl State {
         ctx: &mut Ctx<'_>,
         scan: &mut CpuScan,
         decision: &mut WakeupDecision,
-        mut looks: ScanBudget,
+        mut scan_budget: ScanBudget,
     ) -> bool {
         let target = decision.target;
         let span = &self.domains.domains[scan.sd].span;
@@ -87,7 +87,7 @@ impl State {
                 decision.choose(target, WakeRule::ScanLimit);
                 break;
             }
-            if !looks.take() {
+            if !scan_budget.take() {
                 scan.next = cpu;
                 is_over = false;
                 break;

@@ -56,9 +56,9 @@ impl State {
         ctx: &mut Ctx<'_>,
         scan: &mut WakePolicyScan,
         decision: &mut WakeupDecision,
-        mut looks: ScanBudget,
+        mut scan_budget: ScanBudget,
     ) -> bool {
-        while looks.take() {
+        while scan_budget.take() {
             ctx.charge(KernelOp::ScanCpu);
             ctx.op_counts.touch_read(scan.next);
             scan.nr_looks += 1;

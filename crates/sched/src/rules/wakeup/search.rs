@@ -116,15 +116,15 @@ impl ScanBudget {
 
 impl State {
     /// Continues a scan within the budget.
-    pub(crate) fn resume_scan(&mut self, ctx: &mut Ctx<'_>, search: &mut IdleScan, looks: ScanBudget) {
+    pub(crate) fn resume_scan(&mut self, ctx: &mut Ctx<'_>, search: &mut IdleScan, scan_budget: ScanBudget) {
         let IdleScan { decision, order, began, .. } = search;
         began.get_or_insert(ctx.now);
         search.is_over = match order {
-            ScanOrder::Cpus(scan) => self.scan_cpus(ctx, scan, decision, looks),
-            ScanOrder::Cores(scan) => self.scan_cores(ctx, scan, decision, looks),
-            ScanOrder::Clusters(scan) => self.scan_clusters(ctx, scan, decision, looks),
-            ScanOrder::Capacities(scan) => self.scan_capacities(ctx, scan, decision, looks),
-            ScanOrder::Policy(scan) => self.scan_for_policy(ctx, scan, decision, looks),
+            ScanOrder::Cpus(scan) => self.scan_cpus(ctx, scan, decision, scan_budget),
+            ScanOrder::Cores(scan) => self.scan_cores(ctx, scan, decision, scan_budget),
+            ScanOrder::Clusters(scan) => self.scan_clusters(ctx, scan, decision, scan_budget),
+            ScanOrder::Capacities(scan) => self.scan_capacities(ctx, scan, decision, scan_budget),
+            ScanOrder::Policy(scan) => self.scan_for_policy(ctx, scan, decision, scan_budget),
         };
     }
 

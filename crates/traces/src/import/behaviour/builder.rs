@@ -124,8 +124,8 @@ impl<'a> WorkloadBuilder<'a> {
         self.tasks.resize_with(self.threads.list().len(), ImportedThread::default);
         match event.kind {
             TraceEventKind::Switch { prev, state, next } => self.switch(event, prev, state, next),
-            TraceEventKind::Waking { who } => self.waking(event, who),
-            TraceEventKind::Wakeup { who, cpu, is_new } => self.wakeup(event, who, cpu, is_new),
+            TraceEventKind::Waking { thread_ref } => self.waking(event, thread_ref),
+            TraceEventKind::Wakeup { thread_ref, cpu, is_new } => self.wakeup(event, thread_ref, cpu, is_new),
             TraceEventKind::Fork { parent, child } => self.fork(event, parent, child),
             TraceEventKind::Exec { pid } => {
                 if let Some(task) = self.settle_if_current(event.at, event.cpu, pid) {
@@ -206,12 +206,12 @@ impl<'a> WorkloadBuilder<'a> {
         self.cpus[cpu as usize].current = None;
     }
 
-    fn switch_out(&mut self, at: u64, cpu: u32, task: usize, who: ThreadRef, state: PrevState) {
+    fn switch_out(&mut self, at: u64, cpu: u32, task: usize, thread_ref: ThreadRef, state: PrevState) {
         let host = self.cpus.get(cpu as usize).copied().unwrap_or_default();
         match self.tasks[task].state {
             ThreadPhase::Running { cpu: on, .. } if on == cpu => {}
             ThreadPhase::Unknown => {
-                self.begin_task(task, self.start, Some(cpu), who);
+                self.begin_task(task, self.start, Some(cpu), thread_ref);
                 // First event of this CPU: the thread has run since the start of the trace.
                 if !host.is_known && !host.has_lost {
                     self.tasks[task].state = ThreadPhase::Running { cpu, since: self.start };
@@ -230,7 +230,7 @@ impl<'a> WorkloadBuilder<'a> {
             }
             _ => self.gaps.unknown_runs += 1,
         }
-        self.set_prio(task, who.prio);
+        self.set_prio(task, thread_ref.prio);
         let task = &mut self.tasks[task];
         task.state = match state {
             PrevState::Runnable => ThreadPhase::Runnable,
@@ -245,12 +245,12 @@ impl<'a> WorkloadBuilder<'a> {
         };
     }
 
-    fn switch_in(&mut self, at: u64, cpu: u32, task: usize, who: ThreadRef) {
+    fn switch_in(&mut self, at: u64, cpu: u32, task: usize, thread_ref: ThreadRef) {
         match self.tasks[task].state {
             ThreadPhase::Runnable => {}
             ThreadPhase::Unknown | ThreadPhase::Dead => {
                 self.gaps.unseen_wakeups += 1;
-                self.begin_task(task, at, Some(cpu), who);
+                self.begin_task(task, at, Some(cpu), thread_ref);
             }
             ThreadPhase::Blocked { since } => {
                 self.gaps.unseen_wakeups += 1;
@@ -258,7 +258,7 @@ impl<'a> WorkloadBuilder<'a> {
             }
             ThreadPhase::Running { .. } => self.gaps.unknown_runs += 1,
         }
-        self.set_prio(task, who.prio);
+        self.set_prio(task, thread_ref.prio);
         let task = &mut self.tasks[task];
         task.cpu.get_or_insert(cpu);
         task.cpus.insert(cpu);
@@ -266,17 +266,17 @@ impl<'a> WorkloadBuilder<'a> {
     }
 
     /// Starts a thread that existed before the trace, at its first event.
-    fn begin_task(&mut self, task: usize, at: u64, cpu: Option<u32>, who: ThreadRef) {
+    fn begin_task(&mut self, task: usize, at: u64, cpu: Option<u32>, thread_ref: ThreadRef) {
         let task = &mut self.tasks[task];
         task.start_at = Some(at - self.start);
         task.is_placed = true;
         task.cpu = cpu;
         task.state = ThreadPhase::Runnable;
-        task.prio = who.prio;
-        if !names::is_stopper(self.recording.names.get(who.comm)) {
+        task.prio = thread_ref.prio;
+        if !names::is_stopper(self.recording.names.get(thread_ref.comm)) {
             self.gaps.there_before += 1;
         }
-        if let Some(priority) = who.prio.and_then(|prio| priority(&mut self.gaps, prio)) {
+        if let Some(priority) = thread_ref.prio.and_then(|prio| priority(&mut self.gaps, prio)) {
             task.first = priority;
         }
     }

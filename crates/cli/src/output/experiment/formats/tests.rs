@@ -48,7 +48,7 @@ fn report_of(repetitions: u64) -> ExperimentReport {
         subjects: vec![subject.clone(), subject],
         missing: vec![Vec::new(); 2],
         comparison: compare(&repetitions, ComparisonRules::default()),
-        looks: None,
+        checks: None,
         is_varied: true,
         first_seed: Some(1),
         command: vec!["fairlab".to_owned(), "compare".to_owned()],

@@ -156,7 +156,7 @@ unsigned int fl_tick_hz(void);
 unsigned int fl_layout(int what);
 
 void fl_node_distances(int nr_nodes, const unsigned int *distances);
-void fl_frequency_domain(const struct fl_frequency_domain *told);
+void fl_frequency_domain(const struct fl_frequency_domain *domain_spec);
 void fl_boot(int nr_cpus, const struct fl_cpu *cpus, const char *levels);
 const struct fl_feature *fl_features(unsigned int *nr);
 int fl_set_feature(const char *name, int on);
@@ -243,7 +243,7 @@ struct fl_pause {
 	unsigned int nr;		/* how often the call has yielded */
 };
 
-void fl_set_leaving(unsigned int looks);
+void fl_set_leaving(unsigned int budget);
 long fl_begin(int cpu, int call, unsigned int a, unsigned int b);
 long fl_resume(int cpu);
 int fl_paused(int cpu, struct fl_pause *pause);

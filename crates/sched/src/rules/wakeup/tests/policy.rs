@@ -18,8 +18,8 @@ fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuSample>) -> WakeChoice
 
 fn refusal(machine: &WakeupTestMachine) -> Option<InvalidChoice> {
     let refused = machine.policy.as_ref().expect("there is a policy").invalid_choice();
-    refused.map(|(whom, refusal)| {
-        assert_eq!(whom, PolicyRequest::Wakeup(machine.task));
+    refused.map(|(policy_request, refusal)| {
+        assert_eq!(policy_request, PolicyRequest::Wakeup(machine.task));
         refusal.clone()
     })
 }

@@ -10,22 +10,24 @@ use fairlab_workload::recorded::{RecordedOp, is_governor_thread};
 const SOON_NS: u64 = 20_000;
 
 impl WorkloadBuilder<'_> {
-    pub(super) fn waking(&mut self, event: &TraceEvent, who: ThreadRef) {
-        let Some(task) = self.threads.find(who.pid) else { return };
+    pub(super) fn waking(&mut self, event: &TraceEvent, thread_ref: ThreadRef) {
+        let Some(task) = self.threads.find(thread_ref.pid) else { return };
         match self.tasks[task].state {
             ThreadPhase::Blocked { since } => self.wake(event, task, since),
-            ThreadPhase::Unknown | ThreadPhase::Dead => self.begin_task(task, event.at, None, who),
+            ThreadPhase::Unknown | ThreadPhase::Dead => self.begin_task(task, event.at, None, thread_ref),
             // The thread was about to block, or does not block; the `sched_wakeup` event decides.
             ThreadPhase::Running { .. } | ThreadPhase::Runnable => {}
         }
     }
 
-    pub(super) fn wakeup(&mut self, event: &TraceEvent, who: ThreadRef, cpu: u32, is_new: bool) {
-        let Some(task) = self.threads.find(who.pid) else { return };
+    pub(super) fn wakeup(&mut self, event: &TraceEvent, thread_ref: ThreadRef, cpu: u32, is_new: bool) {
+        let Some(task) = self.threads.find(thread_ref.pid) else { return };
         match self.tasks[task].state {
             ThreadPhase::Blocked { since } => self.wake(event, task, since),
-            ThreadPhase::Unknown | ThreadPhase::Dead if is_new => self.fork_or_start(event, task, event.pid, who),
-            ThreadPhase::Unknown | ThreadPhase::Dead => self.begin_task(task, event.at, Some(cpu), who),
+            ThreadPhase::Unknown | ThreadPhase::Dead if is_new => {
+                self.fork_or_start(event, task, event.pid, thread_ref);
+            }
+            ThreadPhase::Unknown | ThreadPhase::Dead => self.begin_task(task, event.at, Some(cpu), thread_ref),
             ThreadPhase::Running { .. } | ThreadPhase::Runnable => {}
         }
         if let ThreadPhase::Runnable = self.tasks[task].state {
@@ -95,7 +97,7 @@ impl WorkloadBuilder<'_> {
     }
 
     /// Starts a new thread: forked by its parent if that runs, otherwise started at this time.
-    fn fork_or_start(&mut self, event: &TraceEvent, task: usize, parent: i32, who: ThreadRef) {
+    fn fork_or_start(&mut self, event: &TraceEvent, task: usize, parent: i32, thread_ref: ThreadRef) {
         let parent = self
             .settle_if_current(event.at, event.cpu, parent)
             .filter(|&parent| parent != task && !self.is_left_out(parent));
@@ -110,6 +112,6 @@ impl WorkloadBuilder<'_> {
         let child = &mut self.tasks[task];
         child.cpu = Some(event.cpu);
         child.state = ThreadPhase::Runnable;
-        self.set_prio(task, who.prio);
+        self.set_prio(task, thread_ref.prio);
     }
 }
