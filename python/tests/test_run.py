@@ -239,3 +239,14 @@ def test_scenarios_of_the_repository_run_from_python() -> None:
     free = fairlab.run(ROOT / "scenarios" / "scan-limit.scn", features={"SIS_UTIL": False})
     scanned = [run.summary["selection"]["cpus_scanned"] for run in (limited, free)]
     assert scanned[0] * 5 < scanned[1]
+
+
+def test_errors_have_their_parts() -> None:
+    with pytest.raises(fairlab.InputError) as error:
+        fairlab.run(fairlab.Workload.from_text("cpus 1\ntask x rum 1ms\n", "two"))
+    assert "two" in str(error.value.file)
+    assert (error.value.line, error.value.column) == (2, 8)
+    assert error.value.help is not None and error.value.help in str(error.value)
+    with pytest.raises(fairlab.InputError) as error:
+        fairlab.run(fairlab.Workload.of(fairlab.hog()), features={"SIS_UTIL": "no"})
+    assert (error.value.help, error.value.file) == (None, None)

@@ -27,6 +27,8 @@ pub enum ElapsedFormat {
     Build(KernelBuild),
     /// Format of fairlab's microbenchmarks.
     Micro(Micro),
+    /// Name and time of a program without an output of its own.
+    Plain(&'static str),
 }
 
 /// Observer of the time at which the last task exited so far.
@@ -163,6 +165,7 @@ impl ElapsedObserver {
                 micro.test.unit(),
                 micro.rounds
             ),
+            ElapsedFormat::Plain(name) => format!("{name}: {time:.6} s\n"),
         };
         if result.is_done { page } else { page + "The run was cut off before all tasks had ended.\n" }
     }
@@ -231,5 +234,6 @@ mod tests {
         );
         let build = KernelBuild { jobs: 8, objects: 5, seed: 0 };
         assert_eq!(page(ElapsedFormat::Build(build), 9.25), "make -j8: 5 objects\n\nreal\t0m9.250s\nuser\t1m1.500s\n");
+        assert_eq!(page(ElapsedFormat::Plain("nap"), 0.25), "nap: 0.250000 s\n");
     }
 }

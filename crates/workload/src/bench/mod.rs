@@ -2,9 +2,9 @@
 //! Models of benchmarks: their algorithms as workloads. Each module documents what is modelled and what is
 //! not.
 //!
-//! Measured points are marks ([`Step::Mark`]), from which an observer computes the benchmark's results.
+//! This file has the list of benchmarks: as values that can be stored and repeated, and as command lines.
+//! Measured points are marks ([`crate::step::Step::Mark`]), from which an observer computes the benchmark's results.
 
-mod benchmark;
 pub mod cyclictest;
 pub mod hackbench;
 pub mod kernel_build;
@@ -18,14 +18,29 @@ pub mod schbench_line;
 pub mod schbench_rps;
 pub mod services;
 pub mod stress_sock;
+mod tasks;
 pub mod tbench;
 
-pub use benchmark::{BenchCommand, BenchModel, Benchmark, CommandLine, PerfCommand, PerfSched, RunContext};
-
-use crate::step::{Behaviour, Step, TaskIndex};
-use crate::workload::{Attributes, GroupSpec, TaskSpec};
-use fairlab_sched::units::Nanos;
+use crate::message::Message;
+use crate::workload::Workload;
+use clap::Subcommand;
+use cyclictest::{Cyclictest, CyclictestLine};
+use hackbench::{Hackbench, HackbenchLine, Messaging, MessagingLine};
+use kernel_build::{KernelBuild, MakeLine};
+use micro::{Micro, MicroLine};
+use netperf::{Netperf, NetperfLine};
+use oltp::{Oltp, OltpLine};
+use pipe::{Pipe, PipeLine};
+use schbench::Schbench;
+use schbench_line::SchbenchLine;
+use schbench_rps::SchbenchRps;
 use serde::{Deserialize, Serialize};
+use stress_sock::{StressNgLine, StressSock};
+use tasks::{
+    CREATOR, PROGRAM_WORK, PrefixedBehaviour, RepeatedSteps, SHELL_WORK, created_task, creator, nested_groups,
+    repeating_task,
+};
+use tbench::{Tbench, TbenchLine};
 
 /// How the instances of a program begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -39,150 +54,191 @@ pub enum Starts {
     AtOnce,
 }
 
-/// Work of a shell from one start to the next, and of the started program until it runs its own code.
-///
-/// Measured on an EPYC (Zen 4, 2026): a loop of bash that starts `/bin/true` takes 530 us for each start if the programs run
-/// on another CPU, and 963 us if they share its CPU.
-const SHELL_WORK: Nanos = Nanos::from_micros(530);
-const PROGRAM_WORK: Nanos = Nanos::from_micros(430);
-
-/// Index of the task that creates the others, where a model has one.
-const CREATOR: usize = 0;
-
-/// Program that repeats some steps and then ends.
-struct RepeatedSteps {
-    steps: Vec<Step>,
-    next: usize,
-    rounds_left: u64,
+/// Machine and seed of a benchmark's run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunContext {
+    /// Number of CPUs.
+    pub nr_cpus: u32,
+    /// Whether kernel code has costs.
+    pub has_costs: bool,
+    /// Seed of the benchmark's draws.
+    pub seed: u64,
 }
 
-impl RepeatedSteps {
-    /// Returns a program that never ends.
-    const fn endless(steps: Vec<Step>) -> Self {
-        Self { steps, next: 0, rounds_left: u64::MAX }
+/// Model of a benchmark: its options, and the workload that follows from them.
+pub trait BenchModel: Copy {
+    /// Name in results.
+    const NAME: &'static str;
+    /// Whether the tasks only move messages and switch, so that no time passes with zero-cost kernel code.
+    const IS_KERNEL_WORK: bool = false;
+    /// Whether the benchmark is one program that runs to its end and measures the time until then.
+    const RUNS_TO_END: bool = false;
+
+    /// Returns the benchmark with all options that depend on the machine, and with the seed of its draws.
+    #[must_use]
+    fn for_run(self, _run: &RunContext) -> Self {
+        self
     }
 
-    /// Returns a program that runs all steps once.
-    const fn once(steps: Vec<Step>) -> Self {
-        Self { steps, next: 0, rounds_left: 1 }
-    }
+    /// Returns the workload on a machine with `nr_cpus` CPUs. Only for the result of [`Self::for_run`].
+    fn make_workload(&self, nr_cpus: u32) -> Workload;
 }
 
-impl Behaviour for RepeatedSteps {
-    fn next(&mut self) -> Step {
-        if self.next == self.steps.len() {
-            self.next = 0;
-            self.rounds_left -= 1;
+/// Options of a benchmark on a command line.
+pub trait CommandLine {
+    /// Returns the benchmark with its options; the run gives it a seed and numbers of threads.
+    ///
+    /// # Errors
+    /// If options exclude each other; with a remedy.
+    fn benchmark(&self) -> Result<Benchmark, Message>;
+}
+
+macro_rules! benchmarks {
+    ($($(#[doc = $doc:literal])* $name:ident($options:ty),)*) => {
+        /// A benchmark with its options. Numbers of threads may be 0 where they follow from the number of CPUs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Benchmark {
+            $($(#[doc = $doc])* $name($options),)*
         }
-        if self.rounds_left == 0 {
-            return Step::Exit;
+
+        impl Benchmark {
+            /// Name of the benchmark in results.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$name(_) => <$options>::NAME,)* }
+            }
+
+            /// Whether the tasks only move messages and switch, so that no time passes with zero-cost kernel code.
+            pub const fn is_kernel_work(&self) -> bool {
+                match self { $(Self::$name(_) => <$options>::IS_KERNEL_WORK,)* }
+            }
+
+            /// Whether the benchmark is one program that runs to its end and measures the time until then.
+            pub const fn runs_to_end(&self) -> bool {
+                match self { $(Self::$name(_) => <$options>::RUNS_TO_END,)* }
+            }
+
+            /// Returns the benchmark with all options that depend on the machine, and with the seed of its draws. A
+            /// machine with costs of kernel code has a shell that starts instances.
+            #[must_use]
+            pub fn for_run(self, nr_cpus: u32, has_costs: bool, seed: u64) -> Self {
+                let run = RunContext { nr_cpus, has_costs, seed };
+                match self { $(Self::$name(options) => Self::$name(BenchModel::for_run(options, &run)),)* }
+            }
+
+            /// Returns the workload on a machine with `nr_cpus` CPUs. Only for the result of [`Self::for_run`].
+            pub fn workload(&self, nr_cpus: u32) -> Workload {
+                match self { $(Self::$name(options) => options.make_workload(nr_cpus),)* }
+            }
         }
-        self.next += 1;
-        self.steps[self.next - 1]
+    };
+}
+
+benchmarks! {
+    /// schbench until 2021.
+    Schbench(Schbench),
+    /// schbench of 2025, whose workers serve requests.
+    SchbenchRps(SchbenchRps),
+    /// hackbench.
+    Hackbench(Hackbench),
+    /// netperf with request and response tests.
+    Netperf(Netperf),
+    /// `perf bench sched pipe`.
+    Pipe(Pipe),
+    /// `perf bench sched messaging`.
+    Messaging(Messaging),
+    /// tbench.
+    Tbench(Tbench),
+    /// cyclictest.
+    Cyclictest(Cyclictest),
+    /// The sock stressor of stress-ng.
+    StressSock(StressSock),
+    /// sysbench's `oltp_read_write`.
+    Oltp(Oltp),
+    /// `make -jN`.
+    KernelBuild(KernelBuild),
+    /// A microbenchmark of fairlab.
+    Micro(Micro),
+}
+
+/// Benchmark on a command line.
+#[derive(Debug, Subcommand)]
+pub enum BenchCommand {
+    /// Wake-up latencies of workers that wait for message threads
+    Schbench(SchbenchLine),
+    /// Groups of senders and receivers over sockets or pipes
+    Hackbench(HackbenchLine),
+    /// Requests and responses over the loopback device
+    Netperf(NetperfLine),
+    /// perf bench sched pipe, perf bench sched messaging
+    Perf {
+        /// Collection of benchmarks.
+        #[command(subcommand)]
+        perf: PerfCommand,
+    },
+    /// Network load of a file server
+    Tbench(TbenchLine),
+    /// Latencies of real-time threads that wait for a timer
+    Cyclictest(CyclictestLine),
+    /// The sock stressor of stress-ng
+    StressNg(StressNgLine),
+    /// Database transactions with the mix of sysbench's oltp_read_write
+    Oltp(OltpLine),
+    /// Build of many small files with make -jN
+    Make(MakeLine),
+    /// One operation of the kernel, repeated, as `fairlab machine validate` measures it
+    Micro(MicroLine),
+}
+
+/// Collections of perf's benchmarks.
+#[derive(Debug, Subcommand)]
+pub enum PerfCommand {
+    /// Benchmarks; only those of the scheduler
+    #[command(alias = "bench")]
+    Sched {
+        /// Benchmark of the scheduler.
+        #[command(subcommand)]
+        sched: PerfSched,
+    },
+}
+
+/// perf's benchmarks of the scheduler.
+#[derive(Debug, Subcommand)]
+pub enum PerfSched {
+    /// Two tasks that pass a token through two pipes
+    Pipe(PipeLine),
+    /// Groups of senders and receivers, like hackbench
+    Messaging(MessagingLine),
+}
+
+impl BenchCommand {
+    fn line(&self) -> &dyn CommandLine {
+        match self {
+            Self::Schbench(line) => line,
+            Self::Hackbench(line) => line,
+            Self::Netperf(line) => line,
+            Self::Perf { perf: PerfCommand::Sched { sched: PerfSched::Pipe(line) } } => line,
+            Self::Perf { perf: PerfCommand::Sched { sched: PerfSched::Messaging(line) } } => line,
+            Self::Tbench(line) => line,
+            Self::Cyclictest(line) => line,
+            Self::StressNg(line) => line,
+            Self::Oltp(line) => line,
+            Self::Make(line) => line,
+            Self::Micro(line) => line,
+        }
     }
 }
 
-/// Behaviour with some steps before another behaviour.
-struct PrefixedBehaviour {
-    first: Vec<Step>,
-    done: usize,
-    rest: Box<dyn Behaviour>,
-}
-
-impl PrefixedBehaviour {
-    fn new(first: Vec<Step>, rest: impl Behaviour + 'static) -> Self {
-        Self { first, done: 0, rest: Box::new(rest) }
+impl CommandLine for BenchCommand {
+    fn benchmark(&self) -> Result<Benchmark, Message> {
+        self.line().benchmark()
     }
 }
 
-impl Behaviour for PrefixedBehaviour {
-    fn next(&mut self) -> Step {
-        let Some(&step) = self.first.get(self.done) else { return self.rest.next() };
-        self.done += 1;
-        step
-    }
-}
-
-/// Returns a task that another one creates.
-fn created_task<B: Behaviour + 'static>(
-    name: String,
-    family: &str,
-    behaviour: impl Fn(u32) -> B + Send + Sync + 'static,
-) -> TaskSpec {
-    TaskSpec {
-        name,
-        family: family.to_owned(),
-        start: Attributes::default(),
-        attributes: Vec::new(),
-        cpuset: None,
-        start_cpu: 0,
-        start_at: None,
-        own_timers: Vec::new(),
-        timer_origin: Nanos::ZERO,
-        is_from_shell: true,
-        is_kthread: false,
-        awaits_origin: false,
-        behaviour: Box::new(move |instance| Box::new(behaviour(instance))),
-    }
-}
-
-/// Returns the task that creates others, at the start of the run, and then ends. It has to be the first one
-/// of its workload.
-fn creator(name: &str, children: Vec<TaskIndex>) -> TaskSpec {
-    let steps: Vec<Step> = children.into_iter().map(Step::Fork).collect();
-    TaskSpec {
-        start_at: Some(Nanos::ZERO),
-        ..created_task(name.to_owned(), name, move |_| RepeatedSteps::once(steps.clone()))
-    }
-}
-
-/// Returns a task that repeats steps, in a group, from the start of the run on.
-fn repeating_task(name: String, family: &str, group: Option<usize>, steps: Vec<Step>, rounds: u64) -> TaskSpec {
-    TaskSpec {
-        name,
-        family: family.to_owned(),
-        start: Attributes { group: Some(group), ..Attributes::default() },
-        attributes: Vec::new(),
-        cpuset: None,
-        start_cpu: 0,
-        start_at: Some(Nanos::ZERO),
-        own_timers: Vec::new(),
-        timer_origin: Nanos::ZERO,
-        is_from_shell: true,
-        is_kthread: false,
-        awaits_origin: false,
-        behaviour: Box::new(move |_| Box::new(RepeatedSteps { steps: steps.clone(), next: 0, rounds_left: rounds })),
-    }
-}
-
-/// Returns task groups inside each other, as many as `levels`; a benchmark runs in the innermost one.
-fn nested_groups(levels: u32) -> Vec<GroupSpec> {
-    (0..levels as usize)
-        .map(|level| GroupSpec {
-            name: format!("level{}", level + 1),
-            parent: level.checked_sub(1),
-            shares: 1024,
-            quota: None,
-            idle: false,
-            uclamp: None,
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_repeating_program_does_all_its_rounds_and_ends() {
-        let mut program = RepeatedSteps { steps: vec![Step::Send(0, 1), Step::Receive(1)], next: 0, rounds_left: 2 };
-        let steps: Vec<Step> = (0..5).map(|_| program.next()).collect();
-        assert_eq!(steps, [Step::Send(0, 1), Step::Receive(1), Step::Send(0, 1), Step::Receive(1), Step::Exit]);
-    }
-
-    #[test]
-    fn nested_groups_stand_in_each_other() {
-        let groups = nested_groups(2);
-        assert_eq!(groups.iter().map(|group| group.parent).collect::<Vec<_>>(), [None, Some(0)]);
+impl Benchmark {
+    /// Returns a CPU that the benchmark names and a machine with `nr_cpus` CPUs does not have.
+    pub fn missing_cpu(&self, nr_cpus: u32) -> Option<u32> {
+        let Self::Micro(micro) = self else { return None };
+        micro.used_cpus().iter().copied().find(|&cpu| cpu >= nr_cpus)
     }
 }
