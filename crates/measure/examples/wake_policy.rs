@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Wake-up placement by a policy hook, compared with the kernel's rules: `cargo run -p fairlab-observe
+//! Wake-up placement by a policy hook, compared with the kernel's rules: `cargo run -p fairlab-measure
 //! --example wake_policy`.
 
 #![allow(clippy::disallowed_methods, reason = "an example of the machine alone")]

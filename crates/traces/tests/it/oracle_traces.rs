@@ -22,7 +22,7 @@ fn trace(name: &str) -> String {
     let scenario = fairlab_workload::scenario::parse(&shown, &text).unwrap_or_else(|error| panic!("{error}"));
     let (nr_cpus, options) = (scenario.machine.nr_cpus as usize, TraceOptions::of_scenario(&scenario, 1));
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("the scenario's machine can be made");
-    machine.check_every_event(format!("cargo test -p fairlab-observe --test it oracle_traces {name}"));
+    machine.check_every_event(format!("cargo test -p fairlab-traces --test it oracle_traces {name}"));
     let mut out = Vec::new();
     let mut trace = TraceJsonl::new(&mut out, nr_cpus, options);
     machine.run(&mut trace).unwrap_or_else(|error| panic!("{shown}: {error}"));
