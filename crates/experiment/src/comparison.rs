@@ -22,13 +22,12 @@
 //! 9. The value of a wait that has not ended is a lower bound. It is larger than an ended one below it; beside a
 //!    larger ended one, or one that has not ended either, it is a tie.
 
-use super::Observation;
 use super::intervals::{IntervalMethod, change_of_pairs};
 use super::judge::judge;
 use super::metrics::{Metric, MetricDirection};
-use super::power;
 use super::rank::enough;
 use super::work::{self, WorkChange};
+use super::{Observation, power};
 use crate::statistics::{Statistic, middle_of};
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -4,9 +4,8 @@
 //!
 //! A family consists of the threads with one name.
 
-use super::RuleSet;
 use super::rule::{FindingMigration, FindingWait};
-use super::{Finding, FindingContext, Limits};
+use super::{Finding, FindingContext, Limits, RuleSet};
 use crate::occupancy::{ClassTimes, Occupancy, RunClass, WaitOccupancy};
 use fairlab_machine::sim::START;
 use fairlab_measure::episodes::{Episode, TaskActivity};

@@ -6,8 +6,7 @@
 //! ends when no step keeps it.
 
 use super::case::{CaseMachine, CasePolicy, CaseProgram, FuzzCase, TaskSet};
-use super::ingredients;
-use super::{PropertyCheck, Violation};
+use super::{PropertyCheck, Violation, ingredients};
 
 /// Returns the smallest case that was found, its violation, and the number of runs.
 ///

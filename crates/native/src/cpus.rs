@@ -3,8 +3,7 @@
 
 use crate::kernel::read_line;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-use std::io;
-use std::thread;
+use std::{io, thread};
 
 /// Returns the CPUs that this process may use, in ascending order.
 pub(crate) fn allowed() -> io::Result<Vec<u32>> {

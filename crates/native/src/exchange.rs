@@ -4,9 +4,8 @@
 use crate::cpus::{join, restrict_to, run_on};
 use crate::transport::connect;
 use fairlab_workload::bench::micro::Transport;
-use std::io;
-use std::thread;
 use std::time::Instant;
+use std::{io, thread};
 
 /// Rounds before the measured ones.
 pub(crate) const WARM_UP: u64 = 50;

@@ -7,10 +7,9 @@ use crate::transport::connect;
 use fairlab_workload::bench::micro::Transport;
 use rustix::thread::{MembarrierCommand, membarrier};
 use std::hint::spin_loop;
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 /// Returns the duration of an interrupt to a busy CPU and its answer, in nanoseconds: `membarrier()` waits until the CPUs
 /// that run threads of the process have executed its interrupt.

@@ -3,10 +3,9 @@
 
 use crate::cpus::{join, restrict_to};
 use std::hint::spin_loop;
-use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
 use std::time::Instant;
+use std::{io, thread};
 
 /// Round trips of one measurement, and those before it.
 const ROUNDS: u32 = 2000;

@@ -4,11 +4,10 @@
 use crate::cpus::{allowed, join, restrict_to};
 use fairlab_workload::bench::micro::{MESSAGING_BYTES, MESSAGING_SENDERS, Transport};
 use rustix::fd::OwnedFd;
-use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Barrier};
-use std::thread;
 use std::time::Instant;
+use std::{io, thread};
 
 /// Returns the duration of a run with `loops` messages from each sender to each receiver, in nanoseconds.
 ///

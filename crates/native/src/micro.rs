@@ -8,8 +8,7 @@ use crate::timers::sleeps;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::micro::{Micro, MicroTest, Placement};
 use std::hint::black_box;
-use std::io;
-use std::thread;
+use std::{io, thread};
 
 /// Runs a test, and returns the duration of one operation in nanoseconds.
 pub(crate) fn run(micro: Micro) -> io::Result<f64> {

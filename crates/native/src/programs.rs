@@ -2,12 +2,11 @@
 //! Installed programs with models. A benchmark's model prints the same output, so one reader serves both; rt-app's model
 //! runs the same file.
 
-use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 /// Time after which a program is killed.
 const TIME_LIMIT: Duration = Duration::from_secs(60);

@@ -12,9 +12,8 @@ use crate::spread::Spread;
 use crate::timers::slack_ns;
 use fairlab_workload::bench::micro::{MESSAGING_SENDERS, Micro, MicroTest, Placement};
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 /// Duration of a batch that is aimed at.
 const BATCH: Duration = Duration::from_millis(20);

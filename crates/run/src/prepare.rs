@@ -4,8 +4,6 @@
 //! Features and tunables are applied in this order, and later ones override: the kernel's, the scenario's,
 //! the spec's.
 
-use crate::background;
-use crate::bench;
 use crate::error::RequestError;
 use crate::facts::apply_facts;
 use crate::input::{InputFile, ReadMachine};
@@ -15,6 +13,7 @@ use crate::settings::Settings;
 use crate::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use crate::values::{CallCosts, CostChoice, CostSource, GovernorName, Plain, kernel_from_name};
 use crate::warmup::{Warmup, WarmupPlan};
+use crate::{background, bench};
 use fairlab_board::MachineDescription;
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::engine::Engine;

@@ -13,10 +13,9 @@ use fairlab_workload::sha256;
 use serde::Serialize;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// Subdirectory with the copies of inputs.
 pub const INPUTS: &str = "inputs";

@@ -27,8 +27,7 @@
 use fairlab_experiment::bisect::{BisectOptions, Switches, find};
 use fairlab_experiment::comparison::{ChangeVerdict, Comparison, ComparisonRules, MetricChange, compare};
 use fairlab_experiment::metrics::{MetricDirection, RequestedMetric};
-use fairlab_experiment::pool;
-use fairlab_experiment::{Arms, Observation, repeat};
+use fairlab_experiment::{Arms, Observation, pool, repeat};
 use fairlab_run::bench::{self, LineOf};
 use fairlab_run::drive::drive;
 use fairlab_run::input::InputFile;

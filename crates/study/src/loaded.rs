@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Loaded studies, built in or from a file, which can be checked and run.
 
-use crate::PreparedCase;
-use crate::built_in::BuiltInStudy;
-use crate::built_in::STUDIES;
+use crate::built_in::{BuiltInStudy, STUDIES};
 use crate::data::keys::ROBUSTNESS_TABLE;
 use crate::data::workloads::InputFiles;
 use crate::data::{self, DataStudyResult};
 use crate::definition::StudyDefinition;
-use crate::error::StudyError;
-use crate::error::error_in;
+use crate::error::{StudyError, error_in};
 use crate::external::ExternalRunner;
 use crate::options::StudyOptions;
 use crate::progress::ProgressReporter;
 use crate::report::{ReportTable, StudyReport};
-use crate::table_schema;
+use crate::{PreparedCase, table_schema};
 use fairlab_machine::sim::Setup;
 use fairlab_workload::message::Message;
 use fairlab_workload::source_text::utf8_text;

@@ -4,8 +4,7 @@
 //! The run is repeated to find them, and again up to the worst moment of each finding that is explained.
 
 use crate::args::FindingsArgs;
-use crate::execution::rerun;
-use crate::execution::{explain, recording};
+use crate::execution::{explain, recording, rerun};
 use crate::output::progress::Progress;
 use crate::output::{Output, wrap};
 use crate::values::error::CliError;

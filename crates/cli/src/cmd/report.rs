@@ -6,8 +6,7 @@
 
 use crate::args::ReportArgs;
 use crate::execution::page::page_of;
-use crate::execution::rerun;
-use crate::execution::worker;
+use crate::execution::{rerun, worker};
 use crate::output::Output;
 use crate::output::progress::Progress;
 use crate::values::error::CliError;

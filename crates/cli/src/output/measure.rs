@@ -3,9 +3,8 @@
 
 use super::columns::count;
 use super::figures::{cpus_named, format_cpu_list, time};
-use super::residency;
 use super::table::{Align, Cell, Table};
-use super::{Styles, wrap};
+use super::{Styles, residency, wrap};
 use clap::ValueEnum;
 use fairlab_measure::energy::EnergyDomain;
 use fairlab_measure::measure::kernel_time::KernelTimeRow;

@@ -3,9 +3,8 @@
 
 use super::columns::{self, CpuRow, TimerRow};
 use super::figures::{counted, cpus_named, rate, ratio, time, whole_percent};
-use super::headline;
 use super::measure::{self, Measure};
-use super::residency;
+use super::{headline, residency};
 
 use super::{Styles, wrap};
 use clap::ValueEnum;

@@ -6,9 +6,8 @@ use fairlab_kernel::error::KernelError;
 use fairlab_run::error::RequestError;
 use fairlab_run::run_directory::DirectoryError;
 use fairlab_workload::message::Message;
-use std::fmt;
-use std::io;
 use std::panic::PanicHookInfo;
+use std::{fmt, io};
 
 /// Number of characters of a panic's message that are shown: some messages contain whole structures.
 const MAX_PANIC: usize = 1000;

@@ -10,8 +10,7 @@
 use super::runs::RunCase;
 use super::workloads::{InputFiles, PreparedWorkload};
 use crate::definition::ArmDefinition;
-use crate::error::StudyError;
-use crate::error::of_run;
+use crate::error::{StudyError, of_run};
 use crate::external::ExternalRunner;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::{Machine, Setup};

@@ -18,10 +18,8 @@ mod small_llc;
 
 use crate::definition::{RowDefinition, StudyDefinition, TableDefinition};
 use crate::error::StudyError;
-use crate::options::StudyLength;
-use crate::options::StudyOptions;
-use crate::progress::ProgressReporter;
-use crate::progress::ProgressSum;
+use crate::options::{StudyLength, StudyOptions};
+use crate::progress::{ProgressReporter, ProgressSum};
 use crate::report::{MeasuredFigure, ReportRow, ReportTable, StudyReport};
 use crate::window::WindowCounts;
 use case::{FIRST_HIGH_LOAD, MACHINE, SisUtilBench, SisUtilCase, UPTIME};

@@ -13,8 +13,7 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::message::Message;
-use fairlab_workload::recorded;
-use fairlab_workload::scenario;
+use fairlab_workload::{recorded, scenario};
 
 const FORMATS: [&str; 5] = ["trace-dat", "trace-dat-7", "perf", "ftrace", "perfetto"];
 

@@ -8,9 +8,7 @@
 //! Not modelled: memory locking, histograms, and the fallback to the fair class where the kernel denies
 //! real-time policies.
 
-use super::RunContext;
-use super::{BenchModel, Benchmark, CommandLine};
-use super::{RepeatedSteps, created_task};
+use super::{BenchModel, Benchmark, CommandLine, RepeatedSteps, RunContext, created_task};
 use crate::message::Message;
 use crate::serde_time::{nanos, optional_nanos};
 use crate::step::{Step, TimerMode, TimerRef};

@@ -18,8 +18,10 @@
 //! Processes and threads differ in the output only: the cost of switching between address spaces is not
 //! modelled.
 
-use super::{BenchModel, Benchmark, CommandLine};
-use super::{CREATOR, PrefixedBehaviour, RepeatedSteps, created_task, creator, nested_groups, repeating_task};
+use super::{
+    BenchModel, Benchmark, CREATOR, CommandLine, PrefixedBehaviour, RepeatedSteps, created_task, creator,
+    nested_groups, repeating_task,
+};
 use crate::message::Message;
 use crate::step::Step;
 use crate::workload::{Channel, ChannelKind, Objects, TaskSpec, Workload};

@@ -13,10 +13,8 @@
 //! Not modelled: the actions of a process between fork and exec, linking, memory, and the pipes of the job
 //! server.
 
-use super::RunContext;
-use super::created_task;
 use super::random::ModelRandom;
-use super::{BenchModel, Benchmark, CommandLine};
+use super::{BenchModel, Benchmark, CommandLine, RunContext, created_task};
 use crate::message::Message;
 use crate::step::{Behaviour, Step};
 use crate::workload::{Objects, Workload};

@@ -10,8 +10,7 @@
 use super::hackbench::Hackbench;
 use super::netperf::connections;
 use super::pipe::PIPE;
-use super::{BenchModel, Benchmark, CommandLine};
-use super::{RepeatedSteps, created_task, repeating_task};
+use super::{BenchModel, Benchmark, CommandLine, RepeatedSteps, created_task, repeating_task};
 use crate::message::Message;
 use crate::step::Step;
 use crate::workload::{Affinity, Channel, ChannelKind, Objects, TaskSpec, Workload};

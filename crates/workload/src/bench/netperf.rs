@@ -17,9 +17,10 @@
 //! Not modelled: the system calls of connecting, bursts (`-b`), contents, CPU measurement (`-c`, `-C`). A latency is the
 //! time from the end of a transaction to the end of the next, as the client always has one in flight.
 
-use super::RunContext;
-use super::{BenchModel, Benchmark, CommandLine};
-use super::{CREATOR, PROGRAM_WORK, PrefixedBehaviour, RepeatedSteps, SHELL_WORK, Starts, created_task, creator};
+use super::{
+    BenchModel, Benchmark, CREATOR, CommandLine, PROGRAM_WORK, PrefixedBehaviour, RepeatedSteps, RunContext,
+    SHELL_WORK, Starts, created_task, creator,
+};
 use crate::message::Message;
 use crate::serde_time::nanos;
 use crate::step::{ObjectId, Step};

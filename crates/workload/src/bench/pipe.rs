@@ -5,8 +5,7 @@
 //! by a waker that is about to sleep. A pipe takes far more than one token, so neither process ever waits for
 //! room. Not modelled: creating the processes.
 
-use super::{BenchModel, Benchmark, CommandLine};
-use super::{nested_groups, repeating_task};
+use super::{BenchModel, Benchmark, CommandLine, nested_groups, repeating_task};
 use crate::message::Message;
 use crate::step::Step;
 use crate::workload::{Channel, ChannelKind, Objects, Workload};

@@ -18,8 +18,7 @@
 //! Not modelled: the thread that prints, and the end: the run is cut off after `-r`.
 
 use super::random::ModelRandom;
-use super::{BenchModel, RunContext};
-use super::{CREATOR, created_task, creator};
+use super::{BenchModel, CREATOR, RunContext, created_task, creator};
 use crate::serde_time::nanos;
 use crate::step::{Behaviour, Step};
 use crate::workload::{Objects, TaskSpec, Workload};

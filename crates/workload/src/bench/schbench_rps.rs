@@ -22,8 +22,7 @@
 //! Not modelled: lists of `-M` and `-W`, `-P`, `-A`, `-p`, warm-up and intermediate output. A worker takes
 //! requests one by one, not all that are there at once.
 
-use super::{BenchModel, RunContext};
-use super::{CREATOR, RepeatedSteps, created_task, creator};
+use super::{BenchModel, CREATOR, RepeatedSteps, RunContext, created_task, creator};
 use crate::serde_time::nanos;
 use crate::step::{Behaviour, Step, TimerMode, TimerRef};
 use crate::workload::{Affinity, Attributes, Channel, ChannelKind, Objects, TaskSpec, Workload};

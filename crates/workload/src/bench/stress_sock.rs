@@ -12,8 +12,7 @@
 //! an `ioctl()` that counts as its work. Not modelled: socket options, addresses, and the cost of opening and closing.
 
 use super::netperf::connections;
-use super::{BenchModel, Benchmark, CommandLine};
-use super::{CREATOR, RepeatedSteps, created_task, creator};
+use super::{BenchModel, Benchmark, CREATOR, CommandLine, RepeatedSteps, created_task, creator};
 use crate::message::Message;
 use crate::serde_time::nanos;
 use crate::step::Step;

@@ -11,11 +11,9 @@
 //!
 //! Not modelled: connecting, warm-up, segments of large messages (each is one message) and their softirqs.
 
-use super::RunContext;
 use super::netperf::connections;
 use super::random::ModelRandom;
-use super::{BenchModel, Benchmark, CommandLine};
-use super::{CREATOR, created_task, creator};
+use super::{BenchModel, Benchmark, CREATOR, CommandLine, RunContext, created_task, creator};
 use crate::message::Message;
 use crate::serde_time::nanos;
 use crate::step::{Behaviour, Step};

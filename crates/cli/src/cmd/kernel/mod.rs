@@ -5,9 +5,8 @@ pub(crate) mod bisect;
 pub(crate) mod regressions;
 
 use crate::args::kernel::{AddArgs, KernelArgs, KernelCommand};
-use crate::output::figures;
 use crate::output::table::{Align, Table};
-use crate::output::{Output, wrap};
+use crate::output::{Output, figures, wrap};
 use crate::values::error::CliError;
 use crate::values::interrupt;
 use fairlab_kernel::store::clear::{ListedKernel, RemovedKernel, is_own};

@@ -9,10 +9,9 @@ use crate::output::table::{Align, Table};
 use crate::output::{Output, Styles, wrap};
 use crate::values::error::CliError;
 use fairlab_run::settings::Settings;
-use fairlab_study::StudyLength;
-use fairlab_study::StudyOptions;
 use fairlab_study::loaded::LoadedStudy;
 use fairlab_study::sensitivity::{FactEffect, FactEnd, SensitivityReport};
+use fairlab_study::{StudyLength, StudyOptions};
 
 pub(super) fn sensitivity(output: &mut Output, args: &StudySensitivityArgs) -> Result<(), CliError> {
     let choices = StudyOptions {

@@ -5,11 +5,8 @@ use super::serve::LoadedEngine;
 use super::{Engine, WorkerStreams};
 use crate::values::error::CliError;
 use fairlab_run::job::{Job, StudyCase};
-use fairlab_study::ExternalRunner;
-use fairlab_study::StudyError;
-use fairlab_study::StudyLength;
-use fairlab_study::StudyOptions;
 use fairlab_study::loaded::LoadedStudy;
+use fairlab_study::{ExternalRunner, StudyError, StudyLength, StudyOptions};
 use fairlab_workload::message::Message;
 use serde_json::Value;
 

@@ -10,12 +10,11 @@ mod bundle;
 mod proto;
 mod tracks;
 
-use super::details;
 use super::pass_spans::PassSpans;
 use super::record::{RecordKind, TraceRecord};
 use super::sink::{BufferedOut, TraceSink};
 use super::thread::{ThreadId, ThreadInfo, ThreadTable};
-use super::{CHART_GROUPS, ExportFormat, ExportRun, FormatOpener, SinkOpener};
+use super::{CHART_GROUPS, ExportFormat, ExportRun, FormatOpener, SinkOpener, details};
 use bundle::BundleWriter;
 use proto::{put_bytes, put_message, put_number, put_signed};
 use std::io::{self, Write};

@@ -14,8 +14,7 @@ mod view;
 pub(crate) mod watcher;
 
 use crate::values::error::CliError;
-use crate::values::host;
-use crate::values::interrupt;
+use crate::values::{host, interrupt};
 use fairlab_explain::{Question, explain};
 use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, RunError};
