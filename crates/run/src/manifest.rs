@@ -191,8 +191,7 @@ fn spec_of_json(path: &Path, text: &str) -> Option<Result<RunSpec, RequestError>
 fn read_spec(path: &Path, json: Value) -> Result<RunSpec, RequestError> {
     let wrong = |error: Message| {
         let help = "`fairlab schema spec` describes the format";
-        let error = if error.help.is_none() { error.with_help(help) } else { error };
-        RequestError::Input(error.with_file(&path.display().to_string()))
+        RequestError::Input(error.or_help(help).with_file(&path.display().to_string()))
     };
     refuse_former(path, &json)?;
     let mut spec = if json["schema"] == SCHEMA {

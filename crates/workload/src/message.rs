@@ -68,6 +68,12 @@ impl Message {
         Self { help: Some(help.into()), ..self }
     }
 
+    /// Returns the message with a remedy, unless it has one.
+    #[must_use]
+    pub fn or_help(self, help: impl Into<String>) -> Self {
+        Self { help: self.help.or_else(|| Some(help.into())), ..self }
+    }
+
     /// Returns the message with a place, unless it has one.
     #[must_use]
     pub fn with_file(self, file: &str) -> Self {
@@ -152,6 +158,8 @@ mod tests {
         assert_eq!(message.to_string().lines().collect::<Vec<_>>(), ["a.toml: arm 2: no such arm", "help: choose one"]);
         assert_eq!(message.one_line(), "a.toml: arm 2: no such arm help: choose one");
         assert_eq!(Message::from_display(&message.to_string()).help, message.help);
+        assert_eq!(message.clone().or_help("add one").help, message.help);
+        assert_eq!(Message::new("no such arm").or_help("add one").help.as_deref(), Some("add one"));
         assert_eq!(message.with_file("b.toml").place.map(|place| place.file), Some("a.toml".to_owned()));
     }
 }

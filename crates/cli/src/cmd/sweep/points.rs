@@ -97,10 +97,8 @@ impl PlanRunner {
                 .with_help(format!("set {name} in base, grid, list or sample")));
         }
         let words = if words.is_empty() { UNCHANGED.to_owned() } else { words.join(",") };
-        let arm = parse_arm(&words).map_err(|error| {
-            let help = || "settings are changes as in arms: see `fairlab sweep --help`".to_owned();
-            Message { help: error.help.clone().or_else(|| Some(help())), ..error.about(&words) }
-        })?;
+        let help = "settings are changes as in arms: see `fairlab sweep --help`";
+        let arm = parse_arm(&words).map_err(|error| error.about(&words).or_help(help))?;
         Ok((arm, text, kind == "bench"))
     }
 

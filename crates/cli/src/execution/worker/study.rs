@@ -34,8 +34,7 @@ impl StudyWorkers {
 
     fn rejected(&self, case: &str, arm: &str, error: Message) -> StudyError {
         let subject = format!("study {}: arm `{arm}` of run {case}, with kernel:{}", self.name, self.engine.entry.name);
-        let help = || "choose rows without that arm: --row, --table".to_owned();
-        StudyError::Input(Message { help: error.help.clone().or_else(|| Some(help())), ..error.about(subject) })
+        StudyError::Input(error.about(subject).or_help("choose rows without that arm: --row, --table"))
     }
 }
 
