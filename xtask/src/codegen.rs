@@ -2,6 +2,7 @@
 //! Generated parts of the book and of ARCHITECTURE: tables between a line that names them and one that ends them.
 
 use crate::arrows;
+use crate::benchmarks;
 use crate::language;
 use crate::pair_states;
 use crate::study_results;
@@ -72,6 +73,7 @@ fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
         (scenarios, "statements about the scheduler", tables::statements(StatementTopic::Scheduler)),
         (scenarios, "statements about the run", tables::statements(StatementTopic::Run)),
         (scenarios, "changes", tables::statements(StatementTopic::Change)),
+        ("docs/book/src/reference/benchmarks.md", "benchmarks", benchmarks::sections()),
         ("docs/book/src/reference/command-line.md", "settings", tables::settings()),
         ("docs/book/src/reference/metrics.md", "rules of findings", tables::finding_rules()),
         (catalogue, "metrics with short names", tables::named_metrics()),

@@ -5,6 +5,7 @@
 mod arrows;
 mod audit;
 mod bench_oracle;
+mod benchmarks;
 mod browser;
 mod codegen;
 mod count;

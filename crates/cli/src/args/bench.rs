@@ -34,10 +34,11 @@ fn with_settings(command: Command) -> Command {
 }
 
 fn add_settings(command: Command) -> Command {
-    let about = command.get_about().cloned();
+    let (about, long_about) = (command.get_about().cloned(), command.get_long_about().cloned());
     let command = command.next_help_heading("Options of fairlab");
     // A group of options describes the command, if it is added by hand.
-    ExportArgs::augment_args(SettingArgs::<BENCH>::augment_args(command)).about(about.unwrap_or_default())
+    let command = ExportArgs::augment_args(SettingArgs::<BENCH>::augment_args(command));
+    command.about(about.unwrap_or_default()).long_about(long_about.unwrap_or_default())
 }
 
 impl Args for BenchArgs {

@@ -87,6 +87,7 @@ fn option_of_fairlab(error: &clap::Error) -> Option<(String, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::{Command, Subcommand as _};
 
     fn complaint(line: &str, of: LineOf<'_>) -> String {
         parse(line, of).expect_err("the line is wrong").to_string()
@@ -119,6 +120,24 @@ mod tests {
             let expected = Message::new(format!("--{option} is not an option of the benchmark"))
                 .with_help("give it to `fairlab compare`");
             assert!(message.contains(&expected.to_string()), "{message}");
+        }
+    }
+
+    #[test]
+    fn every_benchmark_has_examples_that_can_be_run() {
+        let mut commands = vec![BenchCommand::augment_subcommands(Command::new("bench"))];
+        while let Some(command) = commands.pop() {
+            commands.extend(command.get_subcommands().cloned());
+            if command.has_subcommands() {
+                continue;
+            }
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let examples: Vec<&str> = help.lines().filter_map(|line| line.strip_prefix("  fairlab bench ")).collect();
+            assert!(!examples.is_empty(), "{} has no example", command.get_name());
+            for example in examples {
+                let options = example.find(" --machine").or_else(|| example.find(" --for")).unwrap_or(example.len());
+                parse(&example[..options], LineOf::Study).unwrap_or_else(|error| panic!("{error}"));
+            }
         }
     }
 

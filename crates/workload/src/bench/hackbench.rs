@@ -1,22 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! hackbench (and `perf bench sched messaging`): groups of senders and receivers over pairs of sockets or
-//! pipes.
-//!
-//! In each group every sender writes, for each loop, one message to every receiver of the group in turn.
-//! Every receiver reads the messages of all senders of its group. A task that finds a buffer full or empty
-//! blocks. The run ends when the last task ends.
-//!
-//! A stream socket of the default 212992 bytes takes 278 messages of 100 bytes with their bookkeeping (768
-//! bytes each), and wakes writers when a quarter or less of that is in use. A pipe of 16 pages takes 640
-//! messages, and wakes writers when a page is empty. The size of messages decides how many fit; the cost of a
-//! message does not depend on its size.
-//!
-//! With `start_signal`, one task creates the others, group by group, receivers first. Each announces that it
-//! is ready and waits, and all are released at once, as in the benchmark. Without it all start at once,
-//! without a task that forks them.
-//!
-//! Processes and threads differ in the output only: the cost of switching between address spaces is not
-//! modelled.
+//! Model of hackbench and of `perf bench sched messaging`: [`HackbenchLine`] describes it.
 
 use super::{
     BenchModel, Benchmark, CREATOR, CommandLine, PrefixedBehaviour, RepeatedSteps, created_task, creator,
@@ -182,8 +165,19 @@ impl BenchModel for Messaging {
     }
 }
 
-/// Options of hackbench on a command line.
+/// Groups of senders and receivers over sockets or pipes
+///
+/// A sender sends one message per loop to every receiver of its group. One task creates the others, receivers first, and releases all
+/// together; with `--at-once`, an option of fairlab, all start without it. The run ends when the last task has exited.
+///
+/// A socket holds 278 messages of 100 bytes (212,992 bytes, 768 per message) and wakes senders when a quarter or less is in use. A pipe of 16
+/// pages holds 640 and wakes senders when a page is empty. The size of a message does not change its cost, and processes and threads differ
+/// only in the output. Result: time until the last task has exited.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "hackbench -g 1 -f 2 -l 5 --machine hikey960",
+    "hackbench -g 4 -f 14 -l 1000 --pipe --machine xeon-2s-224",
+))]
 pub struct HackbenchLine {
     /// Number of groups
     #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -215,8 +209,13 @@ pub struct HackbenchLine {
     at_once: bool,
 }
 
-/// Options of `perf bench sched messaging` on a command line.
+/// Groups of senders and receivers, like hackbench
+///
+/// The model is that of `fairlab bench hackbench`, with the options and the output of perf.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "perf sched messaging -g 1 -l 2 --machine hikey960",
+))]
 pub struct MessagingLine {
     /// Number of groups
     #[arg(short, long = "group", value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1024))]

@@ -1,17 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Load like `make -jN` of a kernel: one process forks short compilations, up to N at a time, and waits for
-//! them.
-//!
-//! `make` computes a little for each rule and forks a compilation. A compilation is two processes, each of
-//! which begins with `exec()`. The first is a shell that works a little, forks the compiler and waits for it.
-//! The compiler reads, computes and writes, and waits for I/O while it reads and writes. When a shell has
-//! ended, `make` may fork another.
-//!
-//! Times are drawn around means: `RULE` for a rule, `SHELL` for a shell, `COMPILE` for a compilation, and
-//! `DISK` each for reading and writing. They are assumptions: a small C file on a current core.
-//!
-//! Not modelled: the actions of a process between fork and exec, linking, memory, and the pipes of the job
-//! server.
+//! Model of a build of small files with `make -jN`: [`MakeLine`] describes it.
 
 use super::random::ModelRandom;
 use super::{BenchModel, Benchmark, CommandLine, RunContext, created_task};
@@ -143,8 +131,17 @@ impl BenchModel for KernelBuild {
     }
 }
 
-/// Options of make on a command line.
+/// Build of many small files with make -jN
+///
+/// For each object, `make` computes (0.3 ms) and forks a shell, at most N at once. The shell computes (0.8 ms), forks a compiler and waits for
+/// it. The compiler waits for I/O (0.4 ms), computes (120 ms), and waits for I/O again. Shells and compilers start with exec. Times are drawn
+/// from half to one and a half of these means, which are assumptions: a small C file on a current core. Result: total time, CPU time.
+///
+/// Not modelled: work between fork and exec, linking, memory, and the pipes of the job server.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "make -j3 --objects 5 --machine hikey960",
+))]
 pub struct MakeLine {
     /// Number of compilations at the same time
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]

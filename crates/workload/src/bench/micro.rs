@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! fairlab's own microbenchmarks: one operation of a kernel, repeated.
+//! fairlab's own microbenchmarks: one operation of a kernel, repeated. [`MicroLine`] describes them.
 //!
-//! `fairlab machine validate` runs the same tests on a real machine, with the programs of the crate `native`, and
-//! compares. A test is therefore as small as a model can be exact about it: no work between two operations, and
-//! fixed CPUs except for messaging.
-//!
-//! Not modelled: creating the tasks, except in the test of threads.
+//! `fairlab machine validate` runs these tests on a real machine, with the programs of the crate `native`, and compares. A test is
+//! therefore as small as a model can be exact about it: no work between two operations, and fixed CPUs except for messaging.
 
 use super::hackbench::Hackbench;
 use super::netperf::connections;
@@ -261,8 +258,18 @@ impl BenchModel for Micro {
     }
 }
 
-/// Options of a microbenchmark on a command line.
+/// One operation of the kernel, repeated, as `fairlab machine validate` measures it
+///
+/// Tests: `yield` (`sched_yield()` of a task alone on its CPU), `pass-CHANNEL` (a task sends a byte to itself), `pingpong-CHANNEL-1cpu` and
+/// `pingpong-CHANNEL-2cpus` (a byte there and back between two tasks), `sleep-200us` (lateness of a sleep), `thread` (a thread is created, ends,
+/// and is waited for), `messaging-pipe` and `messaging-unix` (a message of hackbench with one group of ten senders and ten receivers).
+///
+/// CHANNEL is `pipe`, `eventfd`, `unix` (a pair of stream sockets), `udp`, `tcp` or `tcp-epoll` (the receiver waits with `epoll_wait()`); for
+/// ping-pong also `futex`. Result: time of one operation. Not modelled: an empty system call, and creating the tasks, except in `thread`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "micro pingpong-pipe-2cpus --rounds 50 --machine hikey960",
+))]
 pub struct MicroLine {
     /// Test to run: yield, pass-CHANNEL, pingpong-CHANNEL-1cpu, pingpong-CHANNEL-2cpus, sleep-200us, thread,
     /// messaging-pipe, messaging-unix. CHANNEL is futex, eventfd, pipe, unix, udp, tcp or tcp-epoll; pass-futex does not

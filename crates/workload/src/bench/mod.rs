@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Models of benchmarks: their algorithms as workloads. Each module documents what is modelled and what is
-//! not.
+//! Models of benchmarks: their algorithms as workloads. The documentation of a benchmark's command line is its help and its
+//! section of the book; it describes what is modelled and what is not.
 //!
 //! This file has the list of benchmarks: as values that can be stored and repeated, and as command lines.
 //! Measured points are marks ([`crate::step::Step::Mark`]), from which an observer computes the benchmark's results.
+
+/// Examples at the end of a help text: command lines after `fairlab bench`.
+macro_rules! examples {
+    ($($line:literal,)+) => { concat!("Examples:", $("\n  fairlab bench ", $line),+) };
+}
 
 pub mod cyclictest;
 pub mod hackbench;
@@ -163,12 +168,10 @@ benchmarks! {
 
 /// Benchmark on a command line.
 #[derive(Debug, Subcommand)]
+#[expect(missing_docs, reason = "the variants are named after their options, whose documentation is the help")]
 pub enum BenchCommand {
-    /// Wake-up latencies of workers that wait for message threads
     Schbench(SchbenchLine),
-    /// Groups of senders and receivers over sockets or pipes
     Hackbench(HackbenchLine),
-    /// Requests and responses over the loopback device
     Netperf(NetperfLine),
     /// perf bench sched pipe, perf bench sched messaging
     Perf {
@@ -176,17 +179,11 @@ pub enum BenchCommand {
         #[command(subcommand)]
         perf: PerfCommand,
     },
-    /// Network load of a file server
     Tbench(TbenchLine),
-    /// Latencies of real-time threads that wait for a timer
     Cyclictest(CyclictestLine),
-    /// The sock stressor of stress-ng
     StressNg(StressNgLine),
-    /// Database transactions with the mix of sysbench's oltp_read_write
     Oltp(OltpLine),
-    /// Build of many small files with make -jN
     Make(MakeLine),
-    /// One operation of the kernel, repeated, as `fairlab machine validate` measures it
     Micro(MicroLine),
 }
 
@@ -204,10 +201,9 @@ pub enum PerfCommand {
 
 /// perf's benchmarks of the scheduler.
 #[derive(Debug, Subcommand)]
+#[expect(missing_docs, reason = "the variants are named after their options, whose documentation is the help")]
 pub enum PerfSched {
-    /// Two tasks that pass a token through two pipes
     Pipe(PipeLine),
-    /// Groups of senders and receivers, like hackbench
     Messaging(MessagingLine),
 }
 

@@ -1,21 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! netperf's TCP_RR and UDP_RR over the loopback device: pairs of client and server that exchange requests
-//! and responses.
+//! Model of netperf's request and response tests: [`NetperfLine`] describes it.
 //!
-//! In one transaction of a pair the client sends a request and waits; the waiting server then sends a
-//! response. Only one is in flight at a time, so a pair keeps about one CPU busy. The send goes through the
-//! protocol down to the loopback device, whose softirq runs at once on the sender's CPU and wakes the
-//! receiver (`sock_def_readable()`, with WF_SYNC: the waker is about to sleep).
-//!
-//! Costs are those of the messages; responses carry acknowledgements. The programs themselves work `own_work` each in
-//! each transaction.
-//!
-//! With [`Starts::Shell`] netserver is up, started by the same shell (`netserver -D`, as the kernel test robot does). The
-//! shell starts one client after the other. A client connects; netserver forks a server for the connection, which reports
-//! that it is ready.
-//!
-//! Not modelled: the system calls of connecting, bursts (`-b`), contents, CPU measurement (`-c`, `-C`). A latency is the
-//! time from the end of a transaction to the end of the next, as the client always has one in flight.
+//! The send of a message goes through the protocol down to the loopback device, whose softirq runs at once on the sender's CPU and
+//! wakes the receiver (`sock_def_readable()`, with WF_SYNC: the waker is about to sleep). Responses carry acknowledgements.
 
 use super::{
     BenchModel, Benchmark, CREATOR, CommandLine, PROGRAM_WORK, PrefixedBehaviour, RepeatedSteps, RunContext,
@@ -173,8 +160,26 @@ impl BenchModel for Netperf {
     }
 }
 
-/// Options of netperf on a command line.
+/// Requests and responses over the loopback device
+///
+/// In each transaction of a pair, client and server compute (`--own-work`: 120 ns, counted instructions), send and wait. Only one message is in
+/// flight, so a pair keeps about one CPU busy. A latency is the time between the ends of two transactions.
+///
+/// How a run begins decides where it ends: under load, pairs have stable states, with both ends on one CPU, each end on a CPU of its own, or
+/// each wake-up on a different CPU. With `--starts shell` the machine has been up for 2 s. A shell forks one client after the other (530 us
+/// each); a client executes the program (430 us) and connects, and netserver forks a server for it. netserver was started by that shell, as
+/// the kernel test robot does (`netserver -D`). Results and `--warmup` count from the last start. With `--starts at-once` one task forks all.
+///
+/// Result: transactions per second, the share of them on one CPU, moves between CPUs, latencies. The output reports a change of state: shares on
+/// one CPU in the first and the last quarter that differ by more than 25 points. The quarters are counted in milliseconds from the first
+/// transaction to the last.
+///
+/// Not modelled: the system calls of connecting, the control connection, bursts (`-b`), message sizes (`-r`), CPU measurement (`-c`, `-C`).
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "netperf -t TCP_RR --instances 3 --machine hikey960 --for 20ms",
+    "netperf -t UDP_RR -l 1 --instances 28 --machine xeon-2s-224 --kernel 5.18",
+))]
 pub struct NetperfLine {
     /// Test to run
     #[arg(short = 't', value_enum, value_name = "TEST", default_value_t = NetperfTest::TcpRr)]

@@ -1,15 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Mix like that of an OLTP benchmark (sysbench's `oltp_read_write` on a database with a thread for each
-//! connection).
-//!
-//! Each client thread has a connection over the loopback device to its own server thread. A transaction is
-//! twenty queries, one after the other: the client sends one and waits; the server computes and replies. The
-//! last query commits: it takes the log's mutex, and holds it while the log is written to the disk.
-//!
-//! Times are drawn from half to one and a half of the mean: `QUERY` for a query, `WRITE` for the write of a
-//! commit. They are assumptions, of the order of a small database in memory with a fast disk.
-//!
-//! Not modelled: locks of rows, disk reads, background threads.
+//! Model of database transactions: [`OltpLine`] describes it.
 
 use super::netperf::connections;
 use super::random::ModelRandom;
@@ -132,8 +122,17 @@ impl BenchModel for Oltp {
     }
 }
 
-/// Options of the database benchmark on a command line.
+/// Database transactions with the mix of sysbench's oltp_read_write
+///
+/// Each client has a server thread, over TCP. A transaction has 20 queries (14 read, 4 write, begin, commit), sent one by one. Per query the
+/// server computes 80 us, drawn from half to one and a half of that, and the client 5 us. A commit holds the log's mutex for 50 us. These times
+/// are assumptions, of the order of a small database in memory with a fast disk.
+///
+/// Result: transactions per second, latencies. Not modelled: row locks, disk reads, background threads.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "oltp --threads 4 --machine hikey960 --for 40ms",
+))]
 pub struct OltpLine {
     /// Number of client threads, each with one server thread
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]

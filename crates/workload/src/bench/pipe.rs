@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! `perf bench sched pipe`: two processes pass a token of four bytes back and forth through two pipes.
+//! Model of `perf bench sched pipe`: [`PipeLine`] describes it.
 //!
-//! In each round one process reads and then writes, and the other writes and then reads. That is two wake-ups
-//! by a waker that is about to sleep. A pipe takes far more than one token, so neither process ever waits for
-//! room. Not modelled: creating the processes.
+//! A pipe takes far more than one token, so neither task ever waits for room.
 
 use super::{BenchModel, Benchmark, CommandLine, nested_groups, repeating_task};
 use crate::message::Message;
@@ -58,8 +56,14 @@ impl BenchModel for Pipe {
     }
 }
 
-/// Options of `perf bench sched pipe` on a command line.
+/// Two tasks that pass a token through two pipes
+///
+/// In each round one task writes and then reads, and the other reads and then writes: two synchronous wake-ups. Result: total time, time per
+/// round. Not modelled: creating the tasks.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "perf sched pipe -l 100 --machine hikey960",
+))]
 pub struct PipeLine {
     /// Number of round trips
     #[arg(short, long = "loop", value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]

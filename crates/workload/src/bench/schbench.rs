@@ -1,21 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! schbench in its releases of 2016 to 2021: message threads, each with workers that wait for its message.
+//! Model of schbench in its releases of 2016 to 2021: [`super::schbench_line::SchbenchLine`] describes it.
 //!
-//! A worker adds itself to the list of its message thread, posts that thread's futex and waits for its own.
-//! The message thread posts all workers in its list and waits for the first one to come back. Before the next
-//! round it sleeps `-s` and up to a quarter more. The releases differ:
-//!
-//! 1. 2016: a worker works for `-c` and then asks for its message. A latency is recorded when the message has
-//!    come.
-//! 2. 2020: as 2016, but the message thread also works, for `-C`, before it sleeps.
-//! 3. 2021: as 2020, but a worker asks first and then works, and latencies are recorded after the work and
-//!    contain it.
-//!
-//! Work is for wall time: the program reads the clock continuously. A latency begins when the message thread
-//! has taken its list, so it contains the time for which the posts before it keep the thread busy. The
-//! current release is in [`super::schbench_rps`].
-//!
-//! Not modelled: the thread that prints, and the end: the run is cut off after `-r`.
+//! Work is for wall time: the program reads the clock continuously. A latency begins when the message thread has taken its list, so
+//! it contains the time for which the posts before it keep the thread busy.
 
 use super::random::ModelRandom;
 use super::{BenchModel, CREATOR, RunContext, created_task, creator};

@@ -22,8 +22,26 @@ pub enum SchbenchVersion {
     Y2025,
 }
 
-/// Options of schbench on a command line.
+/// Wake-up latencies of workers that wait for message threads
+///
+/// Releases of 2016, 2020 and 2021: a worker works for `-c`, enters the list of its message thread, posts its futex, and waits. In 2021 it waits
+/// first. The message thread takes the list, posts all, and waits for the first to come back. It works for `-C` (not in 2016) and sleeps for
+/// `-s` and up to a quarter more. With `-s 0` it does not wait for workers (in 2016 it does). A latency runs from taking the list to the
+/// worker's start; in 2021 to the end of its work. Latencies below 1 us are no samples.
+///
+/// Release of 2025: a worker enters the list, posts, waits, and then handles a request. With `-R`, requests go to workers in turn at the start of
+/// each second; a worker with 128 unfinished requests gets no more. A request sleeps for `-s`, and multiplies matrices under the lock of its CPU,
+/// a busy wait. A product of matrices with sqrt(F * 1024 / 24) = 104 rows takes 104^3 ns at full speed (counted: 8.3 instructions per
+/// multiplication; assumed: a core of 3 to 4 GHz with the data in its second cache). A worker that preempts another one on its CPU is
+/// therefore blocked until that one continues.
+///
+/// Result: wake-up latencies; 2025: also request latencies and requests per second. Not modelled: the interval printer, warm-up, the end of the
+/// run, lists of `-M` and `-W`, `-P`, `-A`, `-p`, `-a`, `sched delay`.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "schbench --release 2020 -m 1 -t 4 --machine hikey960 --for 200ms",
+    "schbench -m 1 -t 1 --machine hikey960 --for 2100ms",
+))]
 pub struct SchbenchLine {
     /// Version of schbench: 2016, 2020, 2021 or 2025 (the current one)
     #[arg(long, value_enum, default_value_t = SchbenchVersion::Y2025, value_name = "YEAR", hide_possible_values = true)]

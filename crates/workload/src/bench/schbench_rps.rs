@@ -1,26 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! schbench in its current release: workers handle requests, which they get by hand-shakes or at a rate.
+//! Model of schbench in its current release: [`super::schbench_line::SchbenchLine`] describes it.
 //!
-//! 1. Without a rate, a worker adds itself to its message thread's list, posts that thread and waits. The
-//!    message thread posts all in its list, waits for the first to come back, and repeats this. No thread
-//!    sleeps for a given time.
-//! 2. With a rate (`-R`), each message thread gives its workers requests in turn, all requests of a second at
-//!    its beginning. A worker with 128 unfinished requests gets no more; the message thread then sleeps 100
-//!    us and drops that request.
-//! 3. A request sleeps for `-s`, as if for the network, then multiplies matrices while it holds the lock of
-//!    the current CPU. A worker that preempts another one on its CPU is therefore blocked until that one
-//!    continues (`-L` leaves the lock out).
-//!
-//! A wake-up latency is recorded only if a worker has waited; the latency of a request contains the sleep and
-//! the lock. The work of a request is `-n` products of matrices of which three fill `-F` kilobytes, at a
-//! nanosecond for each multiplication (counted: 8.3 instructions, which took 1.2 ns on a virtual EPYC at 3.7 GHz
-//! beside other load; assumed: a core of 3 to 4 GHz with the data in its second cache).
-//!
-//! With `-M auto`, message thread N runs on CPU N once it has created its workers. Workers may use all CPUs: the
-//! program's set of the remaining CPUs contains every CPU (release of 2025).
-//!
-//! Not modelled: lists of `-M` and `-W`, `-P`, `-A`, `-p`, warm-up and intermediate output. A worker takes
-//! requests one by one, not all that are there at once.
+//! With `-M auto`, message thread N runs on CPU N once it has created its workers. Workers may use all CPUs: the program's set of the
+//! remaining CPUs contains every CPU (release of 2025). A worker takes requests one by one, not all that are there at once.
 
 use super::{BenchModel, CREATOR, RepeatedSteps, RunContext, created_task, creator};
 use crate::serde_time::nanos;

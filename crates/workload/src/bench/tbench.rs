@@ -1,15 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! tbench: the network part of a file server's load, as pairs of client and server over the loopback device.
-//!
-//! A client replays a recorded list of file operations, one after the other without pauses: each sends a
-//! request and waits for the reply. The server is one process for each connection. Both sides receive the
-//! length of a message with one system call and the rest with another. The model draws operations with the
-//! frequencies and sizes of the list instead of replaying its order.
-//!
-//! The programs' own work follows from counted instructions: a client parses a line of the list and sends a
-//! signal 0 to its parent for each operation.
-//!
-//! Not modelled: connecting, warm-up, segments of large messages (each is one message) and their softirqs.
+//! Model of tbench: [`TbenchLine`] describes it.
 
 use super::netperf::connections;
 use super::random::ModelRandom;
@@ -172,8 +162,18 @@ impl BenchModel for Tbench {
     }
 }
 
-/// Options of tbench on a command line.
+/// Network load of a file server
+///
+/// Each client exchanges a request and a reply with its server per file operation, without pauses. Frequencies and sizes of operations are the
+/// benchmark's. Both sides receive the length of a message with one call and the rest with another. Work, counted in instructions, at 2 per
+/// nanosecond: client 2.98 us per operation, with a `kill()`, server 63 ns, and 28 ns between the two calls; messages cost what their bytes do.
+///
+/// Result: MB/s of file data, longest operation. Not modelled: connection setup, segments of large messages, the order of operations, tbench_srv
+/// as the parent of servers.
 #[derive(Debug, Args)]
+#[command(after_help = examples!(
+    "tbench 3 --machine hikey960 --for 20ms",
+))]
 pub struct TbenchLine {
     /// Number of clients
     #[arg(value_name = "NPROCS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=4096))]
