@@ -29,7 +29,6 @@ mod processor;
 mod raw;
 mod read;
 mod smt;
-mod suggest;
 mod turbo;
 mod values;
 mod write;

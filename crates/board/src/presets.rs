@@ -2,9 +2,10 @@
 //! Presets, the machines that come with the program, and the lookup of a machine by name or path.
 
 use super::machine::MachineDescription;
-use super::{base, read, suggest};
+use super::{base, read};
 use fairlab_workload::files;
 use fairlab_workload::message::Message;
+use fairlab_workload::suggest;
 use std::io;
 use std::path::Path;
 
@@ -118,12 +119,11 @@ pub(super) fn unreadable_error(path: &str, cause: &io::Error) -> Message {
 
 /// Returns the error about a name that is neither a preset nor a path. Its remedy has similar names, or all names.
 pub(super) fn unknown_error(name: &str) -> Message {
-    let names = PRESETS.iter().map(|(name, _)| *name);
+    let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
     let is_file = Path::new(name).is_file();
     let path = if is_file { format!(" For the file of that name write `./{name}`.") } else { String::new() };
-    let near = suggest::did_you_mean(name, names);
-    let end = if near.ends_with('?') { "" } else { "." };
-    let help = format!("{near}{end}{path} A path ends in `.toml` or contains a `/`.");
+    let names = suggest::help(name, "machines", &names);
+    let help = format!("{names}.{path} A path ends in `.toml` or contains a `/`.");
     Message::new(format!("there is no machine `{name}`")).with_help(help)
 }
 

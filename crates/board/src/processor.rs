@@ -9,9 +9,9 @@ use super::cpus::Shape;
 use super::distance::{ByDistance, Distance};
 use super::error::DescriptionFault;
 use super::raw::{OptionalKey, RawFact, RawProcessor};
-use super::suggest;
 use super::values::{number, source};
 use fairlab_sched::units::Nanos;
+use fairlab_workload::suggest;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use toml::Spanned;
@@ -219,7 +219,7 @@ pub(super) fn from_raw(raw: &OptionalKey<RawProcessor>, shape: &Shape) -> Result
     let raw = table.get_ref();
     let sheet = SHEETS.iter().find(|known| **known == raw.sheet.get_ref()).ok_or_else(|| {
         let message = format!("there is no count sheet `{}`", raw.sheet.get_ref());
-        DescriptionFault::from_value(&raw.sheet, message, suggest::did_you_mean(raw.sheet.get_ref(), SHEETS))
+        DescriptionFault::from_value(&raw.sheet, message, suggest::help(raw.sheet.get_ref(), "sheets", &SHEETS))
     })?;
     let lines = raw.line_ns.get_ref();
     let given = [

@@ -7,8 +7,9 @@ use super::keys::{PlainKeys, RawMachine};
 use super::machine::{DEFAULT_KERNEL_PROFILE, Identity, KERNEL_PROFILES, MachineDescription};
 use super::raw::OptionalKey;
 use super::values::name;
-use super::{base, cpu_types, cpus, frequency, idle, interrupts, limits, processor, smt, suggest, turbo};
+use super::{base, cpu_types, cpus, frequency, idle, interrupts, limits, processor, smt, turbo};
 use fairlab_workload::message::Message;
+use fairlab_workload::suggest::{self, reworded_toml_error};
 use serde::Deserialize;
 use toml::de::{DeTable, Deserializer};
 
@@ -69,7 +70,7 @@ fn identity(raw: &RawMachine) -> Result<Identity, DescriptionFault> {
         None => DEFAULT_KERNEL_PROFILE,
         Some(name) => *KERNEL_PROFILES.iter().find(|&known| known == name.get_ref()).ok_or_else(|| {
             let message = format!("there is no kernel profile `{}`", name.get_ref());
-            DescriptionFault::from_value(name, message, suggest::did_you_mean(name.get_ref(), KERNEL_PROFILES))
+            DescriptionFault::from_value(name, message, suggest::help(name.get_ref(), "kernels", &KERNEL_PROFILES))
         })?,
     };
     let text = |value: &OptionalKey<String>| value.as_ref().map_or_else(String::new, |value| value.get_ref().clone());
@@ -105,20 +106,14 @@ fn toml_error(error: &toml::de::Error) -> DescriptionFault {
 
 /// Converts serde's error for a wrong key or type.
 fn key_error(error: &toml::de::Error) -> DescriptionFault {
-    let message = error.message().lines().next().unwrap_or("unreadable").to_owned();
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let help = if message.starts_with("unknown ") {
-        let wrong = quoted.next().unwrap_or_default();
-        suggest::did_you_mean(wrong, quoted)
-    } else if message.contains("floating point") {
-        "write a whole number of the unit in which the key ends (1.5 us is 1500 ns)".to_owned()
-    } else if message.starts_with("missing field") {
-        format!("add `{} = ...` to this table", quoted.next().unwrap_or_default())
-    } else {
-        "the chapter on machine files lists each key with its type, unit and range".to_owned()
-    };
-    let what = if message.starts_with("unknown ") { message.split(", expected").next() } else { None };
-    let message =
-        what.unwrap_or(&message).replace("missing field", "there is no").replace("unknown field", "unknown key");
-    DescriptionFault::new(error.span().unwrap_or(0..0), message, help)
+    let message = error.message().lines().next().unwrap_or("unreadable");
+    let (text, help) = reworded_toml_error(message).unwrap_or_else(|| {
+        let help = if message.contains("floating point") {
+            "write a whole number of the unit in which the key ends (1.5 us is 1500 ns)"
+        } else {
+            "the chapter on machine files lists each key with its type, unit and range"
+        };
+        (message.to_owned(), help.to_owned())
+    });
+    DescriptionFault::new(error.span().unwrap_or(0..0), text, help)
 }

@@ -51,6 +51,25 @@ fn edit_distance(from: &str, to: &str) -> usize {
     last[to.len()]
 }
 
+/// Rewords a message of the `toml` crate about a missing field, an unknown key or an unknown value, and suggests the nearest
+/// known name. Returns the text and its remedy, and `None` for any other message.
+pub fn reworded_toml_error(message: &str) -> Option<(String, String)> {
+    let quoted = |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
+    if let Some(rest) = message.strip_prefix("missing field ") {
+        let name = quoted(rest).into_iter().next()?;
+        return Some((format!("there is no `{name}`"), format!("add it: {name} = ...")));
+    }
+    let (kind, what) = [("unknown field ", "key"), ("unknown variant ", "value")]
+        .into_iter()
+        .find(|(prefix, _)| message.starts_with(prefix))?;
+    let mut names = quoted(&message[kind.len()..]).into_iter();
+    let name = names.next()?;
+    let known: Vec<String> = names.collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let problem = if what == "key" { format!("unknown key `{name}`") } else { format!("unknown variant `{name}`") };
+    Some((problem, help(&name, &format!("{what}s here"), &known)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -105,7 +105,7 @@ fn errors_of_a_study_name_the_file_the_place_and_a_remedy() {
             "bench = \"hackbench --seed 3",
             "--seed is set by the study help: omit it, and set `first_seed`",
         ),
-        ("machine = \"hikey960\"", "machine = \"hikey96\"", "run 1 groups: there is no machine `hikey96`"),
+        ("machine = \"hikey960\"", "machine = \"hikey96\"", "help: did you mean `hikey960`"),
         ("table = \"time\"", "table = \"tme\"", "picture time: there is no table tme help: did you mean `time`?"),
         (
             "figure = \"scanned\"",

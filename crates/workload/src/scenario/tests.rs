@@ -256,7 +256,7 @@ fn no_two_statements_or_tunables_of_a_statement_have_one_name() {
 /// Reads a scenario with one machine that it can name: `board` has four CPUs.
 fn on(text: &str, given: Option<u32>, vary: Option<u64>) -> Result<Scenario, Message> {
     let named =
-        &|name: &str| if name == "board" { Ok(4) } else { Err(Message::new(format!("there is no machine `{name}`"))) };
+        &|name: &str| if name == "board" { Ok(4) } else { Err(Message::new(format!("the test has no `{name}`"))) };
     parse_with_context("test.scn", text, ParseContext { given, named, vary, kernel: &|_| Ok(SwitchNames::default()) })
 }
 
@@ -266,7 +266,7 @@ fn a_scenario_runs_on_a_machine_that_has_a_file() {
     assert_eq!((scenario.named_machine.as_deref(), scenario.machine.nr_cpus), (Some("board"), 4));
     assert!(!scenario.is_replaced);
     for (text, message_text) in [
-        ("machine bord\n", "no machine `bord`"),
+        ("machine bord\n", "the test has no `bord`"),
         ("machine board\ntask t mask=4 run 1ms", "4 is not in 0..3"),
         ("machine board\ncaps 1 2 3 4", "which has a file; `caps` cannot change it"),
         ("cpus 4\nmachine board", "must be the first statement"),
