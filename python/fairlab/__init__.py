@@ -18,12 +18,13 @@ Examples
 """
 
 from fairlab import phase
-from fairlab._command import FairlabWarning, Variant, command
+from fairlab._command import FairlabWarning, command
 from fairlab._experiment import Bench, Comparison, bench, compare, evaluate
 from fairlab._machine import Machine, machines
 from fairlab._native import BalanceRequest, CpuSample, Error, IdleRequest, InputError, RunError, WakeRequest, __version__
 from fairlab._policy import BalancePolicy, IdlePolicy, WakePolicy
 from fairlab._run import Run, run
+from fairlab._settings import BenchOptions, RepeatOptions, RunOptions, Variant
 from fairlab._sweep import Swept, sweep
 from fairlab._table import Table
 from fairlab._workload import Task, Workload, hog, periodic
@@ -35,6 +36,7 @@ __all__ = [
     "BalancePolicy",
     "BalanceRequest",
     "Bench",
+    "BenchOptions",
     "Comparison",
     "CpuLook",
     "CpuSample",
@@ -44,8 +46,10 @@ __all__ = [
     "IdleRequest",
     "InputError",
     "Machine",
+    "RepeatOptions",
     "Run",
     "RunError",
+    "RunOptions",
     "Swept",
     "Table",
     "Task",

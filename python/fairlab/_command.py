@@ -8,10 +8,11 @@ import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from operator import index
-from typing import TYPE_CHECKING, Any, Optional, TypedDict, Union
+from typing import TYPE_CHECKING, Any, Callable, Union
 
 from fairlab import _native
 from fairlab._policy import PolicyFactory, PolicyLike
+from fairlab._settings import SETTINGS
 
 if TYPE_CHECKING:
     from fairlab._machine import Machine
@@ -25,43 +26,14 @@ MachineLike = Union[str, "os.PathLike[str]", "Machine"]
 WorkloadLike = Union[str, "os.PathLike[str]", Mapping[str, Any], "Workload"]
 #: Features: ``"A,NO_B"``, a list of such names, or names with their new values.
 Features = Union[str, Iterable[str], Mapping[str, bool]]
+#: Tunables with their new values: ``{"migration_cost_ns": 0}``.
+Tunables = Mapping[str, int]
+#: Facts of the processor: ``{"line_ns.llc": 40}``; ``"least"`` or ``"greatest"`` of the range.
+Facts = Mapping[str, Union[int, str]]
+#: Cost model: ``"machine"``, ``"zero"``, or the machine whose costs apply.
+CostModel = MachineLike
 #: Settings: features, tunables and all other changes of an arm.
 Settings = Mapping[str, Any]
-
-
-class Variant(TypedDict, total=False):
-    """Machine and scheduler options that :func:`fairlab.run`, :func:`fairlab.bench` and :func:`fairlab.compare` share."""
-
-    machine: Optional[MachineLike]
-    """Name or file of a machine, or a :class:`fairlab.Machine`. Default: the scenario's machine, or ``hikey960``."""
-    kernel: Optional[str]
-    """Kernel release from ``4.19`` to ``6.1``, or ``6.12``. Default: that of the scenario or the machine, or ``6.12``."""
-    engine: Optional[str]
-    """``built-in``. ``kernel:NAME``, the scheduler of a kernel tree, needs a process of the command and is rejected in Python."""
-    features: Optional[Features]
-    """``"NO_SIS_UTIL"``, a list of such names, or ``{"SIS_UTIL": False}``."""
-    set: Optional[Mapping[str, int]]
-    """Tunables: ``{"migration_cost_ns": 0}``."""
-    governor: Optional[str]
-    """``performance``, ``powersave`` or ``schedutil``."""
-    cpu_dma_latency: Optional[Time]
-    """Longest exit latency of an idle state that may be entered, as held in ``/dev/cpu_dma_latency``."""
-    idle_states: Optional[int]
-    """Number of idle states that each CPU may use, counted from the shallowest."""
-    autogroup: Optional[bool]
-    """Whether tasks of the root group run in a group of their own, as those of a session do with ``sched_autogroup_enabled``."""
-    background: Optional[bool]
-    """Whether kernel threads that timers of a booted kernel wake run beside the workload."""
-    prices: Optional[MachineLike]
-    """Cost model of kernel code: ``machine`` or ``zero``; in :func:`fairlab.run` also the machine whose costs apply."""
-    costs: Optional[str]
-    """Calls of a compiled kernel that cost time: ``common``, ``counted``, or ``zero``, which removes all costs."""
-    fact: Optional[Mapping[str, Union[int, str]]]
-    """Facts of the processor, from which all costs follow: ``{"line_ns.llc": 40}``; ``"least"`` or ``"greatest"`` of the range."""
-    plain: Union[bool, str]
-    """Use only the topology of a machine: no costs, idle states, frequencies or turbo. ``"priced"`` keeps costs and idle states."""
-    policy: Optional[PolicyLike]
-    """Policy that replaces decisions of the kernel, such as a :class:`fairlab.WakePolicy`."""
 
 
 class FairlabWarning(UserWarning):
@@ -162,41 +134,29 @@ def arm_word(settings: Settings, texts: MemoryFiles) -> str:
     return ",".join(words) or "unchanged"
 
 
-def variant_settings(texts: MemoryFiles, variant: Variant, of: str) -> dict[str, Any]:
-    """Return a variant as settings of a spec; ``of`` is the name of the function that takes it."""
-    unknown = [name for name in variant if name not in Variant.__annotations__]
-    if unknown:
-        raise TypeError(f"{of}() got an unexpected keyword argument '{unknown[0]}'")
-    settings: dict[str, Any] = {name: value for name, value in variant.items() if value is not None and value is not False}
-    for name, convert in (
-        ("machine", texts.machine),
-        ("features", feature_values),
-        ("cpu_dma_latency", time_word),
-        ("idle_states", index),
-        ("prices", lambda model: [texts.machine(model)]),
-        ("plain", lambda plain: "shape" if plain is True else plain),
-        ("policy", texts.policy),
-    ):
-        if name in settings:
-            settings[name] = convert(settings[name])
-    if "fact" in settings:
-        settings["facts"] = {name: value if isinstance(value, str) else index(value) for name, value in settings.pop("fact").items()}
-    if "set" in settings:
-        settings["tunables"] = {name: index(value) for name, value in settings.pop("set").items()}
-    return settings
-
-
-def run_settings(
-    settings: dict[str, Any], for_: Time | None, warmup: Time | None, seed: int | None, perturb: int | None
-) -> dict[str, Any]:
-    """Return settings with those of a single run."""
-    times = {"duration": for_, "warmup": warmup}
-    numbers = {"seed": seed, "perturb": perturb}
-    return {
-        **settings,
-        **{name: time_word(time) for name, time in times.items() if time is not None},
-        **{name: index(number) for name, number in numbers.items() if number is not None},
+def settings_of(texts: MemoryFiles, keywords: Mapping[str, Any], allowed: type, of: str) -> dict[str, Any]:
+    """Return keywords as settings of a specification; ``of`` is the name of the function that takes those of ``allowed``."""
+    convert: dict[str, Callable[[Any], Any]] = {
+        "machine": texts.machine,
+        "costs": lambda model: [texts.machine(model)],
+        "features": feature_values,
+        "tunables": lambda tunables: {name: index(value) for name, value in tunables.items()},
+        "facts": lambda facts: {name: value if isinstance(value, str) else index(value) for name, value in facts.items()},
+        "policy": texts.policy,
+        "time": time_word,
+        "integer": index,
+        "switch": lambda value: value if isinstance(value, str) else bool(value),
+        "text": lambda value: value,
     }
+    settings: dict[str, Any] = {}
+    for keyword, value in keywords.items():
+        if keyword not in allowed.__annotations__:
+            raise TypeError(f"{of}() got an unexpected keyword argument '{keyword}'")
+        name, form, if_true = SETTINGS[keyword]
+        if value is None or (form == "flag" and value is False):
+            continue
+        settings[name] = (if_true if value is True else value) if form == "flag" else convert[form](value)
+    return settings
 
 
 def option(words: list[str], name: str, value: object | None) -> None:

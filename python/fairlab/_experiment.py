@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any
 from fairlab import _native
 from fairlab._command import (
     MachineLike,
-    Settings,
     MemoryFiles,
+    Settings,
     Time,
-    Variant,
     WorkloadLike,
     arm_word,
     option,
-    run_settings,
     setting_word,
+    settings_of,
     time_word,
-    variant_settings,
     warn,
 )
+from fairlab._settings import BenchOptions, RepeatOptions
 from fairlab._table import Table, table_of_rows
 
 if TYPE_CHECKING:
@@ -40,12 +39,7 @@ class Bench(dict[str, Any]):
 
 def bench(
     line: str,
-    *,
-    for_: Time | None = None,
-    warmup: Time | None = None,
-    seed: int | None = None,
-    perturb: int | None = None,
-    **variant: Unpack[Variant],
+    **settings: Unpack[BenchOptions],
 ) -> Bench:
     """Run the model of a benchmark: ``fairlab bench``.
 
@@ -53,12 +47,8 @@ def bench(
     ----------
     line
         Benchmark with its own options: ``"hackbench -g 4 -l 100"``.
-    for_, seed, perturb
-        As in :func:`run`.
-    warmup
-        Simulated time before anything is measured, or ``"settled"``.
-    **variant
-        Machine and scheduler options: :class:`Variant`.
+    **settings
+        Options of fairlab: :class:`BenchOptions`.
 
     Examples
     --------
@@ -67,9 +57,9 @@ def bench(
     ('perf bench sched pipe', 'hikey960', True)
     """
     texts = MemoryFiles()
-    settings = run_settings(variant_settings(texts, variant, "bench"), for_, warmup, seed, perturb)
+    values = settings_of(texts, settings, BenchOptions, "bench")
     words = ["bench", *shlex.split(line), "--json"]
-    results, warned = _native.command(words, texts.files, None, texts.policies, json.dumps(settings))
+    results, warned = _native.command(words, texts.files, None, texts.policies, json.dumps(values))
     warn(warned)
     return Bench(json.loads("".join(results)))
 
@@ -149,8 +139,6 @@ def compare(
     *,
     arms: Iterable[str | Settings] | Mapping[str, str | Settings],
     bench: str | None = None,
-    for_: Time | None = None,
-    warmup: Time | None = None,
     runs: int | None = None,
     seed: int | None = None,
     vary: bool = False,
@@ -163,7 +151,7 @@ def compare(
     detect: float | None = None,
     matters: float | None = None,
     jobs: int | None = None,
-    **variant: Unpack[Variant],
+    **settings: Unpack[RepeatOptions],
 ) -> Comparison:
     """Compare arms in an experiment with shared seeds, as ``fairlab compare --runs`` does.
 
@@ -185,10 +173,10 @@ def compare(
         and smallest difference that matters, in percent.
     jobs
         Largest number of runs at a time. Default: one per core, and one with policies in Python.
-    for_, warmup, seed, vary
+    seed, vary
         As in :func:`run` and :func:`bench`, for all arms.
-    **variant
-        Machine and scheduler options of all arms: :class:`Variant`.
+    **settings
+        Settings of all arms: :class:`RepeatOptions`.
 
     Examples
     --------
@@ -206,7 +194,7 @@ def compare(
     for name, arm in named:
         changes = arm if isinstance(arm, str) else arm_word(arm, texts)
         words.append(f"--arm={changes}" if name is None else f"--arm={name}: {changes}")
-    settings = run_settings(variant_settings(texts, variant, "compare"), for_, warmup, None, None)
+    values = settings_of(texts, settings, RepeatOptions, "compare")
     option(words, "--budget", None if budget is None else time_word(budget))
     option(words, "--runs", runs)
     option(words, "--seed", seed)
@@ -223,7 +211,7 @@ def compare(
     if texts.policies:
         # The interpreter's lock serialises policies, so parallel runs would only wait for each other.
         jobs = jobs or 1
-    results, warned = _native.command(words, texts.files, jobs, texts.policies, json.dumps(settings))
+    results, warned = _native.command(words, texts.files, jobs, texts.policies, json.dumps(values))
     warn(warned)
     return Comparison(dict(zip(FORMATS, results)))
 

@@ -11,7 +11,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from fairlab import _native
-from fairlab._command import MemoryFiles, Time, Variant, WorkloadLike, run_settings, variant_settings, warn
+from fairlab._command import MemoryFiles, WorkloadLike, settings_of, warn
+from fairlab._settings import RunOptions
 from fairlab._table import Table, table_of_rows
 
 if TYPE_CHECKING:
@@ -126,18 +127,12 @@ def run(
     workload: WorkloadLike,
     *,
     price: Mapping[str, float] | None = None,
-    for_: Time | None = None,
-    warmup: Time | None = None,
-    seed: int | None = None,
-    vary: bool = False,
-    perturb: int | None = None,
-    keep_duplicate_keys: bool = False,
     output: str | os.PathLike[str] | None = None,
     trace_jsonl: str | os.PathLike[str] | None = None,
     event_log: str | os.PathLike[str] | None = None,
     export: Mapping[str, str | os.PathLike[str]] | None = None,
     events: str | None = None,
-    **variant: Unpack[Variant],
+    **settings: Unpack[RunOptions],
 ) -> Run:
     """Run a workload on a simulated machine, as ``fairlab run`` does.
 
@@ -149,18 +144,6 @@ def run(
         File, dictionary in the format of rt-app files, or a :class:`Workload`.
     price
         Costs of single operations, in nanoseconds: ``{"ScanCpu": 17.5}``.
-    for_
-        Simulated time: ``"500ms"``, or a number of seconds.
-    warmup
-        Simulated time before anything is measured, or ``"settled"``; ``for_`` is counted after it.
-    seed
-        Seed of the scheduler's random numbers and of exits from idle states; with ``vary`` also of start times and random run lengths.
-    vary
-        Also randomise start times and random run lengths, from the seed.
-    perturb
-        Permute simultaneous events, differently for each number.
-    keep_duplicate_keys
-        Keep all members with equal keys in an object of an rt-app file.
     output
         Write a run directory.
     trace_jsonl
@@ -171,9 +154,8 @@ def run(
         Write traces for other tools: ``{"perfetto": "run.pftrace"}``.
     events
         Groups of events in these traces.
-    **variant
-        Machine and scheduler options (machine, kernel, engine, features, set, governor, cpu_dma_latency, idle_states, autogroup, background, prices,
-        costs, fact, plain, policy): see :class:`Variant`.
+    **settings
+        All other options of the command: :class:`RunOptions`, which contains those of :class:`Variant`. The option ``--for`` is ``for_``.
 
     Raises
     ------
@@ -190,14 +172,10 @@ def run(
     True
     """
     texts = MemoryFiles()
-    settings = run_settings(variant_settings(texts, variant, "run"), for_, warmup, seed, perturb)
+    values = settings_of(texts, settings, RunOptions, "run")
     if price:
-        settings["prices"] = [*settings.get("prices", []), *(f"{operation}={ns}" for operation, ns in price.items())]
-    if vary:
-        settings["starts"] = "jittered"
-    if keep_duplicate_keys:
-        settings["keep_duplicate_keys"] = True
-    spec = {"workload": {"file": texts.workload(workload)}, "settings": settings}
+        values["prices"] = [*values.get("prices", []), *(f"{operation}={ns}" for operation, ns in price.items())]
+    spec = {"workload": {"file": texts.workload(workload)}, "settings": values}
     outputs = {
         "trace": None if trace_jsonl is None else os.fspath(trace_jsonl),
         "event_log": None if event_log is None else os.fspath(event_log),

@@ -69,9 +69,15 @@ def options_of(command: str) -> set[str]:
 def test_options_of_the_command_and_keywords_are_the_same() -> None:
     # Options for a terminal, and options that have a different form in Python.
     beside = {"help", "json", "color", "per_cpu", "measure", "tables", "findings", "watch", "trace_work"}
-    keywords = set(inspect.signature(fairlab.run).parameters) | set(fairlab.Variant.__annotations__)
-    assert options_of("run") - beside == {name.rstrip("_") for name in keywords} - {"workload", "variant", "price", "policy"}
+    keywords = set(inspect.signature(fairlab.run).parameters) | set(fairlab.RunOptions.__annotations__)
+    assert options_of("run") - beside == {name.rstrip("_") for name in keywords} - {"workload", "settings", "price", "policy"}
     assert set(fairlab.Variant.__annotations__) - {"policy"} <= options_of("compare")
+
+
+def test_a_switch_that_is_false_is_off(work: fairlab.Workload) -> None:
+    machine = fairlab.Machine("busy", 'base = "hikey960"\nname = "busy"\nbackground = true\n')
+    default, on, off = (fairlab.run(work, for_="2s", machine=machine, background=value).digest for value in (None, True, False))
+    assert default == on != off
 
 
 def test_a_keyword_that_there_is_not_is_an_error_of_the_program(work: fairlab.Workload) -> None:

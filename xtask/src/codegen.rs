@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Generated parts of the book and of ARCHITECTURE: tables between a line that names them and one that ends them.
+//! Generated parts of the book and of ARCHITECTURE: tables between a line that names them and one that ends them; and the
+//! settings of the Python package.
 
 use crate::arrows;
 use crate::benchmarks;
 use crate::language;
 use crate::pair_states;
+use crate::python;
 use crate::study_results;
 use crate::tables;
 use crate::tidy::source_files;
@@ -16,6 +18,8 @@ use fairlab_workload::scenario::StatementTopic;
 use std::fs;
 use std::path::Path;
 
+/// Part of a file that is generated as a whole.
+const WHOLE_FILE: &str = "";
 const END: &str = "<!-- end of what is generated -->";
 /// Marker of a comment about an intended difference from the kernel.
 const DIFFERS: &str = "DIFFERS:";
@@ -56,6 +60,7 @@ fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
     let kernels = "docs/book/src/reference/kernels.md";
     let parts = [
         ("ARCHITECTURE.md", "arrows", arrows::picture()),
+        ("python/fairlab/_settings.py", WHOLE_FILE, python::settings()?),
         ("STYLE.md", "terms", language::words::table()),
         ("docs/book/src/reference/switches.md", "switches", switches::page()),
         (kernels, "changed defaults", page::changed_defaults_table()),
@@ -87,6 +92,10 @@ fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
             pages.push(GeneratedPage { name, after: before.clone(), before });
         }
         let page = pages.last_mut().expect("it was pushed if it was not there");
+        if part == WHOLE_FILE {
+            page.after = text;
+            continue;
+        }
         page.after = replaced(&page.after, part, &text).context(name)?;
     }
     Ok(pages)

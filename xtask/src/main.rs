@@ -24,6 +24,7 @@ mod oracle;
 mod pair_states;
 mod paths;
 mod programs;
+mod python;
 mod random;
 mod readme;
 mod real_programs;

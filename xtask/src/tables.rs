@@ -65,14 +65,21 @@ pub(crate) fn settings() -> String {
         let summary = summary.collect::<Vec<_>>().join(" ").replace('|', "\\|");
         let summary = summary.trim_end_matches('.');
         let arms = if setting.is_change { "yes" } else { "no" };
-        format!("| `{}` | {option} | {} | {arms} | {summary} |\n", setting.name, commands_of(setting.commands))
+        let examples = setting.examples.iter().filter(|text| !text.is_empty()).map(|text| format!("`{text}`"));
+        let examples = examples.collect::<Vec<_>>().join(", ");
+        let commands = commands_of(setting.commands);
+        format!("| `{}` | {option} | {commands} | {arms} | {summary} | {examples} |\n", setting.name)
     };
     let rows: String = SETTINGS.iter().map(row).collect();
-    format!("| setting | option | commands | arms | meaning |\n|---|---|---|---|---|\n{rows}")
+    format!("| setting | option | commands | arms | meaning | examples |\n|---|---|---|---|---|---|\n{rows}")
 }
 
 /// Returns the names of the commands that have a setting as an option.
 fn commands_of(bits: u16) -> String {
+    let without_fuzz = commands::ALL & !commands::FUZZ;
+    if bits & commands::ALL == without_fuzz && bits & commands::STUDY != 0 {
+        return "all but `fuzz`".to_owned();
+    }
     if bits & commands::ALL == commands::ALL {
         return if bits & commands::STUDY == 0 { "all but `study run`" } else { "all" }.to_owned();
     }
@@ -81,7 +88,8 @@ fn commands_of(bits: u16) -> String {
         (commands::BENCH, "`bench`"),
         (commands::REPEAT, "`compare`, `bisect`"),
         (commands::CHECK, "`check`"),
-        (commands::OTHERS, "`replay`, `fuzz`"),
+        (commands::REPLAY, "`replay`"),
+        (commands::FUZZ, "`fuzz`"),
         (commands::STUDY, "`study run`"),
     ];
     let names: Vec<&str> = names.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| name).collect();

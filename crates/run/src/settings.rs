@@ -34,8 +34,10 @@ pub mod commands {
     /// `fairlab compare` and `fairlab bisect`, which repeat a workload.
     pub const REPEAT: u16 = 4;
     pub const CHECK: u16 = 8;
-    /// `fairlab replay` and `fairlab fuzz`, which have workloads of their own.
-    pub const OTHERS: u16 = 16;
+    /// `fairlab replay`, which has a workload of its own.
+    pub const REPLAY: u16 = 16;
+    /// `fairlab fuzz`, which has workloads of its own and no compiled-kernel engines.
+    pub const FUZZ: u16 = 512;
     /// No command: the setting is a value that only specs and arms can have.
     pub const NONE: u16 = 0;
     pub const STUDY: u16 = 32;
@@ -46,7 +48,7 @@ pub mod commands {
     /// `fairlab patch`, which has workloads and machines of its own.
     pub const PATCH: u16 = 256;
     /// All commands with a run or a comparison of their own, which excludes studies.
-    pub const ALL: u16 = RUN | BENCH | REPEAT | CHECK | OTHERS | VALIDATE;
+    pub const ALL: u16 = RUN | BENCH | REPEAT | CHECK | REPLAY | FUZZ | VALIDATE;
 }
 
 /// Declares each setting once: its field of [`Settings`], and its entry of [`SETTINGS`].
@@ -55,6 +57,7 @@ macro_rules! settings {
         $(#[doc = $doc:literal])+
         $name:ident: $type:ty {
             option: $option:literal $value:literal,
+            examples: [$($example:literal),*],
             $(default_value: $default:literal,)?
             commands: $commands:expr,
             $(change: $change:literal,)?
@@ -87,6 +90,8 @@ macro_rules! settings {
             name: stringify!($name),
             option: $option,
             value: $value,
+            value_type: stringify!($type),
+            examples: &[$($example),*],
             default_value: { let none: Option<&str> = None; $(let _ = none; let none = Some($default);)? none },
             doc: &[$($doc),+],
             names: { let none: fn() -> Vec<&'static str> = Vec::new; $(let _ = none; let none = $names;)? none },
@@ -115,6 +120,7 @@ settings! {
     /// most published rt-app files were written: four little and four big CPUs with schedutil.
     machine: Option<InputFile> {
         option: "machine" "NAME|PATH",
+        examples: ["hikey"],
         commands: commands::ALL | commands::STUDY | commands::STUDY_ARM,
         change: true,
         names: || preset_names().collect(),
@@ -128,6 +134,7 @@ settings! {
     /// of the scenario or the machine, or 6.12]
     kernel: Option<Kernel> {
         option: "kernel" "RELEASE",
+        examples: ["5.4"],
         commands: commands::ALL | commands::STUDY_ARM,
         change: true,
         names: || kernels::all().map(|kernel| kernel.name).collect(),
@@ -143,7 +150,8 @@ settings! {
     /// `--plain=priced` leaves out the parts of a machine that it does not support.
     engine: Option<EngineName> {
         option: "engine" "kernel:NAME",
-        commands: commands::ALL | commands::STUDY,
+        examples: ["kernel:6.12"],
+        commands: (commands::ALL & !commands::FUZZ) | commands::STUDY,
         change: true,
         list: true,
         names: || vec!["built-in", "kernel:"],
@@ -158,6 +166,7 @@ settings! {
     /// earlier ones
     features: BTreeMap<String, bool> {
         option: "features" "A,NO_B",
+        examples: ["NO_SIS_UTIL,TTWU_QUEUE"],
         commands: commands::ALL | commands::STUDY_ARM | commands::PATCH,
         change: true,
         list: true,
@@ -170,6 +179,7 @@ settings! {
     /// Set a tunable; may be repeated (see `fairlab tunables`)
     tunables: BTreeMap<String, i64> {
         option: "set" "TUNABLE=VALUE",
+        examples: ["migration_cost_ns=-1"],
         commands: commands::ALL | commands::STUDY_ARM | commands::PATCH,
         change: true,
         list: true,
@@ -183,6 +193,7 @@ settings! {
     /// [default: the machine's]
     governor: Option<GovernorName> {
         option: "governor" "NAME",
+        examples: ["schedutil"],
         commands: commands::ALL | commands::STUDY_ARM,
         change: true,
         names: || GovernorName::ALL.iter().map(|governor| governor.name()).collect(),
@@ -195,6 +206,7 @@ settings! {
     /// one. 0: only the shallowest state
     cpu_dma_latency: Option<Nanos> {
         option: "cpu-dma-latency" "TIME",
+        examples: ["20us"],
         commands: commands::ALL | commands::STUDY_ARM,
         change: true,
         in_study: "`cpu_dma_latency` of an arm",
@@ -207,6 +219,7 @@ settings! {
     /// Number of idle states that each CPU may use, counted from the shallowest [default: all]
     idle_states: Option<u64> {
         option: "idle-states" "N",
+        examples: ["1"],
         commands: commands::ALL | commands::STUDY_ARM,
         change: true,
         in_study: "`idle_states` of a run or an arm",
@@ -220,6 +233,7 @@ settings! {
     /// A shell starts benchmarks and rt-app. Without costs of kernel code the default is off.
     autogroup: Option<bool> {
         option: "autogroup" "on|off",
+        examples: ["on"],
         commands: commands::RUN | commands::BENCH | commands::REPEAT | commands::STUDY_ARM,
         change: true,
         names: || vec!["on", "off"],
@@ -234,6 +248,7 @@ settings! {
     /// Without costs of kernel code there are none. The default is off for scenarios and recorded runs.
     background: Option<bool> {
         option: "background" "on|off",
+        examples: ["on"],
         commands: commands::RUN | commands::BENCH | commands::REPEAT | commands::STUDY_ARM,
         change: true,
         names: || vec!["on", "off"],
@@ -246,6 +261,7 @@ settings! {
     /// machine; OPERATION=NS sets one cost [default: machine; zero for a scenario]
     prices: CostChoice {
         option: "prices" "machine|zero",
+        examples: ["zero", "ScanCpu=17.5"],
         commands: commands::ALL | commands::STUDY_ARM,
         change: true,
         list: true,
@@ -263,6 +279,7 @@ settings! {
     /// common:A:B names the engines with which a run is compared.
     costs: CallCosts {
         option: "costs" "common|counted|zero",
+        examples: ["common:base:patched"],
         commands: commands::ALL | commands::STUDY_ARM | commands::PATCH,
         change: true,
         names: || vec!["common", "counted", "zero"],
@@ -279,6 +296,7 @@ settings! {
     /// machine.
     facts: BTreeMap<String, FactValue> {
         option: "fact" "KEY=VALUE",
+        examples: ["line_ns.llc=40", "line_ns.system=greatest"],
         commands: commands::ALL | commands::STUDY | commands::STUDY_ARM,
         change: true,
         list: true,
@@ -293,6 +311,7 @@ settings! {
     /// costs and idle states
     plain: Option<Plain> {
         option: "plain" "shape|priced",
+        examples: ["priced"],
         default_value: "shape",
         commands: commands::ALL | commands::STUDY,
         change: true,
@@ -305,6 +324,7 @@ settings! {
     /// Policy of the embedding program that replaces the kernel's CPU selection at wake-ups.
     policy: Option<NamedPolicy> {
         option: "policy" "NAME",
+        examples: [],
         commands: commands::NONE,
         change: true,
         in_study: "nothing: studies have no policies",
@@ -320,6 +340,7 @@ settings! {
     /// only for idle states. With --vary the seed also randomises start times and random run lengths.
     seed: Option<u64> {
         option: "seed" "N",
+        examples: ["7"],
         commands: commands::RUN | commands::BENCH,
         in_study: "`first_seed` of a run",
         read: |value, text| set(value, number(text)),
@@ -333,6 +354,7 @@ settings! {
     /// the seed.
     starts: Starts {
         option: "vary" "",
+        examples: [""],
         commands: commands::RUN | commands::BENCH,
         in_study: "`start` of a run",
         read: |value, _| { *value = Starts::Jittered; Ok(()) },
@@ -343,6 +365,7 @@ settings! {
     /// simultaneous events
     perturb: Option<u64> {
         option: "perturb" "N",
+        examples: ["3"],
         commands: commands::RUN | commands::BENCH | commands::STUDY,
         in_study: "--perturb of `fairlab study run`",
         read: |value, text| set(value, number(text)),
@@ -352,6 +375,7 @@ settings! {
     /// Keep all members with equal keys in an object of an rt-app file; rt-app keeps the last one
     keep_duplicate_keys: bool {
         option: "keep-duplicate-keys" "",
+        examples: [""],
         commands: commands::RUN | commands::CHECK,
         in_study: "nothing: studies read rt-app files as rt-app does",
         read: |value, _| { *value = true; Ok(()) },
@@ -361,6 +385,7 @@ settings! {
     /// Simulated time: 5s, 300ms, ... [default: that of the file or the benchmark's options, or 5s]
     duration: Option<Nanos> {
         option: "for" "TIME",
+        examples: ["1.5ms"],
         commands: commands::RUN | commands::BENCH | commands::REPEAT,
         in_study: "`span` of a run",
         serde: serde(with = "duration_text"),
@@ -377,6 +402,7 @@ settings! {
     /// after the last start; `settled:LIMIT` sets another limit.
     warmup: Option<Warmup> {
         option: "warmup" "TIME|settled",
+        examples: ["settled:1s"],
         commands: commands::RUN | commands::BENCH | commands::REPEAT,
         in_study: "`warm_up` of a run",
         schema: schemars(with = "Option<String>"),

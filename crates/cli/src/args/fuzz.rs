@@ -8,7 +8,7 @@ use crate::values::arms::parse_arm;
 use clap::{Args, ValueEnum, ValueHint};
 use fairlab_experiment::metrics::RequestedMetric;
 use fairlab_fuzz::ingredients::Ingredient;
-use fairlab_run::settings::commands::OTHERS;
+use fairlab_run::settings::commands::FUZZ;
 use fairlab_run::values::parse_time;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::message::Message;
@@ -87,7 +87,7 @@ pub(crate) struct FuzzArgs {
     #[arg(long, value_name = "PERCENT", value_parser = percent_of, default_value = "20", requires = "to")]
     pub(crate) by: f64,
     #[command(flatten)]
-    pub(crate) settings: SettingArgs<OTHERS>,
+    pub(crate) settings: SettingArgs<FUZZ>,
     /// Exclude ingredients: threads, caches, nodes, little-cpus, groups, quota, affinity, nice, batch,
     /// idle-policy, fifo, hogs, sleepers, wakers, late-start
     #[arg(long, value_name = "A,B", value_delimiter = ',', value_parser = Ingredient::parse)]

@@ -5,7 +5,7 @@ use crate::args::import::LeapArgs;
 use crate::args::settings::SettingArgs;
 use crate::values::hints;
 use clap::{Args as ClapArgs, ValueHint};
-use fairlab_run::settings::commands::OTHERS;
+use fairlab_run::settings::commands::REPLAY;
 
 const EXAMPLES: &str = "\
 With --as-recorded the trace is simulated on the machine on which it was recorded, with zero-cost kernel code: \
@@ -34,7 +34,7 @@ pub(crate) struct ReplayArgs {
     #[command(flatten)]
     pub(crate) leaps: LeapArgs,
     #[command(flatten)]
-    pub(crate) settings: SettingArgs<OTHERS>,
+    pub(crate) settings: SettingArgs<REPLAY>,
     /// Show all task names and all CPUs
     #[arg(long)]
     pub(crate) all: bool,

@@ -17,6 +17,10 @@ pub struct Setting {
     pub option: &'static str,
     /// Placeholder of the value in help texts; empty for an option without a value.
     pub value: &'static str,
+    /// Rust type of its field of [`Settings`].
+    pub value_type: &'static str,
+    /// Values other than the default, which are set together; none if no text is a value.
+    pub examples: &'static [&'static str],
     pub default_value: Option<&'static str>,
     /// Lines of its description: the first paragraph is the short help.
     pub doc: &'static [&'static str],

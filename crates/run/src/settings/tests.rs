@@ -1,36 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 use super::*;
 
-/// Returns settings in which everything differs from the default.
+/// Returns settings in which everything but the policy differs from the default: the examples.
 fn all_set() -> Settings {
-    let changes = [
-        ("machine", "hikey"),
-        ("kernel", "5.4"),
-        ("engine", "kernel:6.12"),
-        ("features", "NO_SIS_UTIL,TTWU_QUEUE"),
-        ("tunables", "migration_cost_ns=-1"),
-        ("governor", "schedutil"),
-        ("cpu_dma_latency", "20us"),
-        ("idle_states", "1"),
-        ("autogroup", "on"),
-        ("background", "on"),
-        ("prices", "zero"),
-        ("prices", "ScanCpu=17.5"),
-        ("costs", "common:base:patched"),
-        ("facts", "line_ns.llc=40"),
-        ("facts", "line_ns.system=greatest"),
-        ("plain", "priced"),
-        ("seed", "7"),
-        ("starts", ""),
-        ("perturb", "3"),
-        ("keep_duplicate_keys", ""),
-        ("duration", "1.5ms"),
-        ("warmup", "settled:1s"),
-    ];
-    let read = |(name, text): &(&str, &str)| {
-        Setting::from_name(name).unwrap_or_else(|| panic!("{name} exists")).change(text).expect("it is a value")
-    };
-    Settings::from_changes(&changes.iter().map(read).collect::<Vec<_>>())
+    let examples = SETTINGS.iter().flat_map(|setting| setting.examples.iter().map(move |text| (setting, text)));
+    let changes = examples.map(|(setting, text)| setting.change(text).expect("examples are values"));
+    Settings::from_changes(&changes.collect::<Vec<_>>())
 }
 
 #[test]
