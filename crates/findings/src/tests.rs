@@ -247,7 +247,7 @@ fn found_in(file: &str, change: impl Fn(String) -> String, tunables: &[&str]) ->
     let path = format!("{}/../../scenarios/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = change(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}")));
     let mut setup = Setup::from_scenario(scenario::parse(file, &text).unwrap_or_else(|error| panic!("{error}")));
-    setup.tunables.extend(tunables.iter().map(|name| ((*name).to_owned(), 1)));
+    setup.tunables.extend(tunables.iter().map(|name| ((*name).into(), 1)));
     let mut machine = Machine::new(setup).expect("a possible machine");
     let limits = Limits { idle: Nanos::from_millis(1), ..Limits::of(&machine) };
     find(&mut machine, limits).0

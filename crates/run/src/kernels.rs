@@ -139,9 +139,9 @@ impl Kernel {
     }
 
     /// Tunables that differ from 6.1's defaults, in order, each with its oldest value since this release.
-    pub fn tunables(self) -> Vec<(&'static str, i64)> {
+    pub fn tunables(self) -> Vec<(&'static TunableInfo, i64)> {
         let first = |info: &TunableInfo| info.former_values.iter().find(|(_, change)| self.is_before(change));
-        TUNABLES.iter().filter_map(|info| first(info).map(|&(value, _)| (info.name, value))).collect()
+        TUNABLES.iter().filter_map(|info| first(info).map(|&(value, _)| (info, value))).collect()
     }
 
     /// Changes of this release, as phrases: those that older kernels revert, and those that older kernels of
@@ -193,8 +193,8 @@ mod tests {
     fn every_tunable_exists_and_every_change_differs_from_6_1() {
         for kernel in all() {
             let mut tunables = Tunables::of_machine(KernelSeries::V6_1, 4);
-            for (name, value) in kernel.tunables() {
-                tunables.set(name, value).expect("the tunable exists");
+            for (info, value) in kernel.tunables() {
+                info.set(&mut tunables, value).expect("the value is in range");
             }
             assert_eq!(tunables == Tunables::of_machine(KernelSeries::V6_1, 4), kernel.tunables().is_empty());
             assert!(kernel.features().iter().all(|&(feature, on)| on != feature.default_enabled()), "{}", kernel.name);
@@ -240,7 +240,7 @@ mod tests {
         let ilb_others = |name| {
             let tunables = Kernel::from_name(name).expect("it is one of them").tunables();
             let values: Vec<i64> =
-                tunables.iter().filter(|(name, _)| *name == "ilb_others").map(|&(_, value)| value).collect();
+                tunables.iter().filter(|(info, _)| info.name == "ilb_others").map(|&(_, value)| value).collect();
             values
         };
         assert_eq!(["5.4", "5.12", "5.13", "6.1"].map(ilb_others), [vec![2], vec![1], vec![], vec![]]);

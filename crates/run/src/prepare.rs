@@ -29,6 +29,7 @@ use fairlab_workload::message::Message;
 use fairlab_workload::recorded;
 use fairlab_workload::rtapp::{self, DuplicateKeys};
 use fairlab_workload::scenario::{self, ParseContext, SwitchNames};
+use fairlab_workload::tunable_name::TunableName;
 use std::cell::{Cell, RefCell};
 use std::path::Path;
 
@@ -261,7 +262,7 @@ pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> 
         apply_kernel(setup, kernel);
     }
     setup.features.extend(features.iter().map(|(name, is_on)| (name.clone(), *is_on)));
-    setup.tunables.extend(tunables.iter().map(|(name, value)| (name.clone(), *value)));
+    setup.tunables.extend(tunables.iter().map(|(name, value)| (name.as_str().into(), *value)));
     apply_plain(&mut setup.hardware, *plain);
     apply_costs(&mut setup.hardware, prices)?;
     apply_facts(setup, facts, *plain)?;
@@ -369,7 +370,7 @@ fn apply_kernel(setup: &mut Setup, kernel: Kernel) {
     let of_kernel = kernel.features().into_iter().map(|(feature, is_on)| (feature.name().to_owned(), is_on));
     setup.features = of_kernel.chain(of_file).collect();
     let of_file = std::mem::take(&mut setup.tunables);
-    let of_kernel = kernel.tunables().into_iter().map(|(name, value)| (name.to_owned(), value));
+    let of_kernel = kernel.tunables().into_iter().map(|(info, value)| (TunableName::BuiltIn(info), value));
     setup.tunables = of_kernel.chain(of_file).collect();
 }
 

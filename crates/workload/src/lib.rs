@@ -22,4 +22,5 @@ pub mod source_text;
 pub mod step;
 pub mod suggest;
 pub mod time;
+pub mod tunable_name;
 pub mod workload;

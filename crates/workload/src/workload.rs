@@ -3,6 +3,7 @@
 
 use crate::background::BackgroundSource;
 use crate::step::{Behaviour, TaskIndex};
+use crate::tunable_name::TunableName;
 use fairlab_sched::units::Nanos;
 use std::fmt;
 
@@ -236,8 +237,8 @@ pub enum Change {
     },
     /// Tunable of the scheduler. Values derived from a tunable earlier are not recomputed.
     Tunable {
-        /// Name of an existing tunable.
-        name: String,
+        /// An existing tunable.
+        name: TunableName,
         /// Value in the unit of the tunable.
         value: i64,
     },

@@ -25,7 +25,7 @@ pub(crate) fn kernels(output: &mut Output, args: &KernelsArgs) -> Result<(), Cli
         name: kernel.name,
         rules: kernel.series().to_string(),
         features: kernel.features().into_iter().map(|(feature, on)| (feature.name(), on)).collect(),
-        tunables: kernel.tunables().into_iter().collect(),
+        tunables: kernel.tunables().into_iter().map(|(info, value)| (info.name, value)).collect(),
         models: kernel.modelled_changes(),
         leaves_out: kernel.unmodelled_changes(),
     };

@@ -65,8 +65,8 @@ fn built_in(kernel: Kernel, only: Option<&str>, nr_cpus: usize) -> Result<Vec<Tu
     let series = kernel.series();
     let only = only.map(|name| tunable_in(series, name)).transpose().map_err(CliError::input)?;
     let mut tunables = Tunables::of_machine(series, nr_cpus);
-    for (name, value) in kernel.tunables() {
-        tunables.set(name, value).expect("a kernel has valid values");
+    for (info, value) in kernel.tunables() {
+        info.set(&mut tunables, value).expect("a kernel has valid values");
     }
     let row = |info: &TunableInfo| TunableRow {
         name: info.name.to_owned(),

@@ -30,6 +30,7 @@ use fairlab_sched::task::{Policy, Uclamp};
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::message::Message;
+use fairlab_workload::tunable_name::TunableName;
 
 /// `MAX_SOFTIRQ_TIME` of the kernel, before its conversion to jiffies.
 const MAX_SOFTIRQ_NS: u64 = 2_000_000;
@@ -179,8 +180,8 @@ impl Engine for KernelEngine {
         self.switch_feature(name, on)
     }
 
-    fn set_tunable(&mut self, name: &str, value: i64) -> Result<(), Message> {
-        self.write_tunable(name, value)
+    fn set_tunable(&mut self, name: &TunableName, value: i64) -> Result<(), Message> {
+        self.write_tunable(name.as_str(), value)
     }
 
     fn set_slice(&mut self, ctx: &mut Ctx<'_>, task: TaskId, slice: Nanos) -> Result<(), i32> {

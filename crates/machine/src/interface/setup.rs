@@ -9,6 +9,7 @@ use fairlab_sched::topology::BuildError;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::message::Message;
 use fairlab_workload::scenario::Scenario;
+use fairlab_workload::tunable_name::TunableName;
 use fairlab_workload::workload::Workload;
 use std::fmt;
 
@@ -23,7 +24,7 @@ pub struct Setup {
     /// Features to enable or disable, in order.
     pub features: Vec<(String, bool)>,
     /// Tunables to set, in order.
-    pub tunables: Vec<(String, i64)>,
+    pub tunables: Vec<(TunableName, i64)>,
     /// Length of the run. Events at the very end still happen.
     pub duration: Nanos,
     /// Time between two snapshots; `None` for a single snapshot at the end.

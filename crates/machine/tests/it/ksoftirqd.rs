@@ -144,7 +144,7 @@ fn while_the_thread_waits_for_its_cpu_packets_wait_for_the_thread_and_a_later_ke
             20_000,
             "task hog cpu=0 mask=0-0 run 60ms\ntask server cpu=1 mask=1-1 wait run 1us\npackets 0 25ms 900 server\n",
         );
-        setup.tunables.push(("ksoftirqd_first".to_owned(), first));
+        setup.tunables.push(("ksoftirqd_first".into(), first));
         let (machine, notes) = run(setup);
         let counters = &machine.counters().per_cpu[0];
         assert!(counters.ksoftirqd_wakeups > 0);
@@ -189,7 +189,7 @@ fn messages_over_the_loopback_device_wait_for_the_thread_too_and_none_gets_lost(
             ..load.clone()
         };
         with_netperf.workload.packets = packets.iter().map(for_server).collect();
-        with_netperf.tunables.push(("ksoftirqd_first".to_owned(), first));
+        with_netperf.tunables.push(("ksoftirqd_first".into(), first));
         let (machine, _) = run(with_netperf);
         let wakeups: u64 = machine.counters().per_cpu.iter().map(|cpu| cpu.ksoftirqd_wakeups).sum();
         assert!(wakeups > 0, "softirqs are deferred");

@@ -45,7 +45,7 @@ fn the_example_of_the_kernels_documentation() {
                 task idle idlepol run 10ms";
     let scenario = fairlab_workload::scenario::parse("example.scn", text).unwrap_or_else(|error| panic!("{error}"));
     let mut setup = Setup::from_scenario(scenario);
-    setup.tunables.push(("rt_runtime_us".to_owned(), -1));
+    setup.tunables.push(("rt_runtime_us".into(), -1));
     let run = crate::common::run_machine(Machine::new(setup).expect("a possible machine"), "example");
     assert_near(run.ran_ms("first", 0.0, 8.0, |_| true), 2.0, 0.01);
     assert_near(run.ran_ms("second", 2.0, 8.0, |_| true), 6.0, 0.01);

@@ -82,7 +82,8 @@ pub fn kernels_table() -> String {
         let feature =
             |(feature, is_on): (Feature, bool)| format!("`{}{}`", if is_on { "" } else { "NO_" }, feature.name());
         let features = list(kernel.features().into_iter().map(feature).collect());
-        let tunables = list(kernel.tunables().into_iter().map(|(name, value)| format!("`{name}={value}`")).collect());
+        let tunables =
+            list(kernel.tunables().into_iter().map(|(info, value)| format!("`{}={value}`", info.name)).collect());
         let missing: Vec<&str> = kernel.missing_additions().map(|addition| addition.name).collect();
         let _ = writeln!(text, "| {} | {features} | {tunables} | {} |", kernel.name, missing.join(", "));
     }

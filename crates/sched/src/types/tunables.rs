@@ -9,7 +9,6 @@ pub use list::{PublishedChanges, TUNABLES, Tunables};
 
 use crate::types::features::{Demo, FormerDefault};
 use crate::types::series::KernelSeries;
-use alloc::string::String;
 use core::fmt;
 use core::ops::RangeInclusive;
 
@@ -113,6 +112,18 @@ impl TunableInfo {
     pub fn get(&self, tunables: &Tunables) -> i64 {
         (self.get)(tunables)
     }
+
+    /// Sets the value of the tunable.
+    ///
+    /// # Errors
+    /// If the value is out of range.
+    pub fn set(&self, tunables: &mut Tunables, value: i64) -> Result<(), TunableError> {
+        if !self.range.contains(&value) {
+            return Err(TunableError { name: self.name, value, range: self.range.clone() });
+        }
+        (self.set)(tunables, value);
+        Ok(())
+    }
 }
 
 /// A field that can be set and read as a number.
@@ -201,44 +212,20 @@ impl Tunables {
     pub const fn rr_timeslice_ticks(&self, tick_ns: u64) -> u64 {
         (self.rr_timeslice_ms * 1_000_000).div_ceil(tick_ns)
     }
-
-    /// Sets a tunable by name.
-    ///
-    /// # Errors
-    /// If the name is unknown, or the value is out of range.
-    pub fn set(&mut self, name: &str, value: i64) -> Result<(), TunableError> {
-        let info = TunableInfo::from_name(name).ok_or_else(|| TunableError::Unknown(name.into()))?;
-        if !info.range.contains(&value) {
-            return Err(TunableError::OutOfRange(name.into(), value, info.range.clone()));
-        }
-        (info.set)(self, value);
-        Ok(())
-    }
 }
 
-/// Reason why a tunable could not be set.
+/// Value outside the range of its tunable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TunableError {
-    /// No tunable has this name.
-    Unknown(String),
-    /// The value is out of range: name, value and range.
-    OutOfRange(String, i64, RangeInclusive<i64>),
+pub struct TunableError {
+    name: &'static str,
+    value: i64,
+    range: RangeInclusive<i64>,
 }
 
 impl fmt::Display for TunableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(name) => {
-                write!(f, "unknown tunable `{name}`; there are ")?;
-                for (index, info) in TUNABLES.iter().enumerate() {
-                    write!(f, "{}{}", if index > 0 { ", " } else { "" }, info.name)?;
-                }
-                Ok(())
-            }
-            Self::OutOfRange(name, value, range) => {
-                write!(f, "tunable {name}: {value} is not in {}..{}", range.start(), range.end())
-            }
-        }
+        let Self { name, value, range } = self;
+        write!(f, "tunable {name}: {value} is not in {}..{}", range.start(), range.end())
     }
 }
 

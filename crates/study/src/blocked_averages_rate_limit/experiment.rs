@@ -170,10 +170,10 @@ impl ExperimentCase {
     fn setup(self, arm: &ArmDefinition, hardware: Hardware, workload: Workload) -> Result<Setup, StudyError> {
         let mut setup = setup(arm, hardware, workload, WARM_UP + RUNTIME)?;
         self.change(&mut setup.hardware);
-        for (_, value) in setup.tunables.iter_mut().filter(|(name, _)| name == "blocked_limit") {
+        for (_, value) in setup.tunables.iter_mut().filter(|(name, _)| name.as_str() == "blocked_limit") {
             *value = *value * self.hz as i64 / 1000;
         }
-        setup.tunables.extend(self.set.iter().map(|&(name, value)| (name.to_owned(), value)));
+        setup.tunables.extend(self.set.iter().map(|&(name, value)| (name.into(), value)));
         Ok(setup)
     }
 
@@ -348,13 +348,13 @@ mod tests {
             let mut expected: Vec<_> = expected.collect();
             expected.sort_unstable();
             assert_eq!(features, expected);
-            let mut tunables = setup.tunables;
-            tunables.retain(|(name, _)| name != "blocked_limit");
-            tunables.sort();
+            let mut tunables: Vec<_> = setup.tunables.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            tunables.retain(|(name, _)| *name != "blocked_limit");
+            tunables.sort_unstable();
             assert!(!tunables.is_empty());
-            let expected = kernel.tunables().into_iter().map(|(name, value)| (name.to_owned(), value));
+            let expected = kernel.tunables().into_iter().map(|(info, value)| (info.name, value));
             let mut expected: Vec<_> = expected.collect();
-            expected.sort();
+            expected.sort_unstable();
             assert_eq!(tunables, expected);
         }
     }
@@ -369,7 +369,7 @@ mod tests {
                 .expect("the arm fits the machine")
                 .tunables
                 .into_iter()
-                .find(|(name, _)| name == "blocked_limit")
+                .find(|(name, _)| name.as_str() == "blocked_limit")
                 .expect("it is set")
                 .1
         };

@@ -82,7 +82,7 @@ mod tests {
             (ms(3), Change::CpusetCpus { cpuset: 0, cpus: vec![4, 5] }),
             (ms(4), Change::Hotplug { cpus: vec![7], online: false }),
             (ms(5), Change::Feature { name: "SIS_UTIL".to_owned(), on: false }),
-            (ms(6), Change::Tunable { name: "migration_cost_ns".to_owned(), value: 0 }),
+            (ms(6), Change::Tunable { name: "migration_cost_ns".into(), value: 0 }),
         ];
         assert_eq!(workload.changes, expected);
         let steal = |cpu| IrqLoad { cpu, every: ms(10), duration: ms(2), is_stolen: true };

@@ -26,6 +26,7 @@ pub use statements::{STATEMENTS, Statement, StatementTopic};
 
 pub use crate::workload::IrqLoad;
 
+use crate::tunable_name::TunableName;
 use crate::workload::Workload;
 use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::{Capacity, Nanos};
@@ -57,9 +58,9 @@ pub struct Scenario {
     /// one.
     pub features: Vec<(String, bool)>,
     /// Tunables and their values, in the order of the file; a later one overrides an earlier one.
-    pub tunables: Vec<(String, i64)>,
+    pub tunables: Vec<(TunableName, i64)>,
     /// Arms and their values, in the order of the file; a later one overrides an earlier one.
-    pub arms: Vec<(String, i64)>,
+    pub arms: Vec<(TunableName, i64)>,
     pub workload: Workload,
 }
 

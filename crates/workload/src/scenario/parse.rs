@@ -15,6 +15,7 @@ use crate::message::Message;
 use crate::source_text::SourceText;
 use crate::step::TaskIndex;
 use crate::suggest;
+use crate::tunable_name::TunableName;
 use crate::workload::{Change, CpusetSpec, GroupSpec, PacketLoad, TaskSpec, Workload};
 use fairlab_sched::features::Feature;
 use fairlab_sched::series::KernelSeries;
@@ -190,8 +191,8 @@ pub(super) struct Parser<'a> {
     pub(super) trace_lag: bool,
     stats: Option<Nanos>,
     features: Vec<(String, bool)>,
-    tunables: Vec<(String, i64)>,
-    arms: Vec<(String, i64)>,
+    tunables: Vec<(TunableName, i64)>,
+    arms: Vec<(TunableName, i64)>,
     groups: Vec<GroupSpec>,
     cpusets: Vec<CpusetSpec>,
     /// Largest number of bytes in a task's name.
@@ -285,11 +286,11 @@ impl<'a> Parser<'a> {
         let name = self.switch_name(words, "tunable", names)?;
         let value = i64::from(words.next_small("a value", 0..=4_000_000_000)?);
         if let Some(at) = when {
-            let change = Change::Tunable { name, value };
+            let change = Change::Tunable { name: name.into(), value };
             return self.add_change(words, keyword, ChangeDraft { at, task: None, change });
         }
         check_limit(words, keyword.offset, self.tunables.len(), MAX_TUNABLES)?;
-        self.tunables.push((name, value));
+        self.tunables.push((name.into(), value));
         Ok(())
     }
 
@@ -333,7 +334,7 @@ impl<'a> Parser<'a> {
     pub(super) fn arm(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), Message> {
         let names = tunable_names(self.switch_names(keyword, words)?.series(), TunableStatement::Arm);
         let name = known_name(words, "arm", "arms", names)?;
-        self.arms.push((name, words.number("a value", -1..=1_000_000)?));
+        self.arms.push((name.into(), words.number("a value", -1..=1_000_000)?));
         Ok(())
     }
 

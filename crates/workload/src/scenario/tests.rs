@@ -68,8 +68,8 @@ fn every_statement_about_the_machine_is_understood() {
     assert!(machine.scale_work && trace_pelt);
     assert_eq!((end, trace, stats), (Nanos::from_millis(1500), Some(3), Some(Nanos::from_millis(20))));
     assert_eq!(features, [("SIS_UTIL".to_owned(), false), ("SIS_PROP".to_owned(), true)]);
-    assert_eq!(tunables, [("migration_cost_ns".to_owned(), 0)]);
-    assert_eq!(arms, [("redo_max".to_owned(), -1)]);
+    assert_eq!(tunables, [("migration_cost_ns".into(), 0)]);
+    assert_eq!(arms, [("redo_max".into(), -1)]);
     let irq = |cpu| IrqLoad { cpu, every: Nanos::from_millis(10), duration: us(250), is_stolen: false };
     assert_eq!(machine.irqs, [irq(2), irq(3)]);
     assert_eq!(machine.freq_domains[0].opps, [(500_000, Some(100)), (1_000_000, Some(300))]);

@@ -41,6 +41,7 @@ use fairlab_sched::state::uclamp::DefaultClamps;
 use fairlab_sched::task::Uclamp;
 use fairlab_sched::units::{Capacity, Nanos};
 use fairlab_workload::message::Message;
+use fairlab_workload::tunable_name::TunableName;
 
 /// Generates each method twice: its declaration in the trait, and its implementation for [`Sched`].
 macro_rules! engine {
@@ -196,7 +197,7 @@ engine! {
         /// Enables or disables a scheduler feature. Fails with a message if the kernel has none of this name.
         fn set_feature(name: &str, on: bool) -> Result<(), Message>, BuiltInScheduler;
         /// Sets a tunable. Fails with a message if the kernel has none of this name, or rejects the value.
-        fn set_tunable(name: &str, value: i64) -> Result<(), Message>, BuiltInScheduler;
+        fn set_tunable(name: &TunableName, value: i64) -> Result<(), Message>, BuiltInScheduler;
         /// Boots the scheduler at `now`, and returns the timers that stay armed. Must be called once.
         fn boot(now: Nanos) -> Vec<Effect>, Sched;
         /// Sets the number of jiffies.

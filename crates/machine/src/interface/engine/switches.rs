@@ -7,6 +7,7 @@ use fairlab_sched::sched::Sched;
 use fairlab_sched::tunables::TunableInfo;
 use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
+use fairlab_workload::tunable_name::TunableName;
 use serde::{Deserialize, Serialize};
 
 /// Feature of a kernel.
@@ -65,12 +66,16 @@ impl BuiltInScheduler {
         Ok(())
     }
 
-    pub(crate) fn set_tunable(sched: &mut Sched, name: &str, value: i64) -> Result<(), Message> {
+    pub(crate) fn set_tunable(sched: &mut Sched, name: &TunableName, value: i64) -> Result<(), Message> {
         let series = sched.series();
-        if TunableInfo::from_name_in(series, name).is_none() {
-            let names = TunableInfo::of_series(series).map(|info| info.name);
-            return Err(unknown_switch("tunable", name, names));
+        match name {
+            TunableName::BuiltIn(info) if info.exists_in(series) => {
+                info.set(sched.tunables_mut(), value).map_err(|error| Message::new(error.to_string()))
+            }
+            _ => {
+                let names = TunableInfo::of_series(series).map(|info| info.name);
+                Err(unknown_switch("tunable", name.as_str(), names))
+            }
         }
-        sched.tunables_mut().set(name, value).map_err(|error| Message::new(error.to_string()))
     }
 }

@@ -144,7 +144,7 @@ fn energy_does_not_decide_if_a_cpu_is_in_no_frequency_domain() {
     assert!(!sched.sched_energy_enabled());
     sched.set_frequency_domain(domain([2, 3], &[10, 20, 40], SCHEDUTIL)).expect("a domain");
     assert!(sched.sched_energy_enabled(), "governors of later domains start at once");
-    sched.tunables_mut().set("energy_aware", 0).expect("a tunable");
+    sched.tunables_mut().energy_aware = false;
     assert!(!sched.sched_energy_enabled());
 }
 

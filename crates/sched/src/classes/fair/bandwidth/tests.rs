@@ -307,14 +307,14 @@ fn without_its_quota_a_throttled_group_goes_on_at_once() {
 fn what_one_cpu_gives_back_lets_another_go_on_before_the_period_ends() {
     let mut machine = BandwidthTestMachine::new(2);
     let group = machine.group(GroupId::ROOT, Some(limits(20, 100, 0)));
-    machine.sched.tunables_mut().set("cfs_bandwidth_slice_us", 15_000).expect("such a slice is possible");
+    machine.sched.tunables_mut().cfs_bandwidth_slice_us = 15_000;
     machine.task(CPU0, group);
     machine.task(CPU1, group);
     assert_eq!(machine.cfs_rq(group, CPU0).runtime_remaining, 15_000_000);
     assert_eq!(machine.cfs_rq(group, CPU1).runtime_remaining, 5_000_000);
     machine.tick_at(CPU1, ms(1008));
     assert!(machine.is_idle(CPU1));
-    machine.sched.tunables_mut().set("cfs_bandwidth_slice_us", 5_000).expect("such a slice is possible");
+    machine.sched.tunables_mut().cfs_bandwidth_slice_us = 5_000;
 
     machine.on(CPU0, |sched, ctx| sched.handle_block(ctx));
     assert_eq!(machine.cfs_rq(group, CPU0).runtime_remaining, 1_000_000, "1 ms is kept for the next wake-up");
@@ -331,11 +331,11 @@ fn what_one_cpu_gives_back_lets_another_go_on_before_the_period_ends() {
 fn what_was_given_back_is_not_handed_out_shortly_before_the_period_ends() {
     let mut machine = BandwidthTestMachine::new(2);
     let group = machine.group(GroupId::ROOT, Some(limits(20, 100, 0)));
-    machine.sched.tunables_mut().set("cfs_bandwidth_slice_us", 15_000).expect("such a slice is possible");
+    machine.sched.tunables_mut().cfs_bandwidth_slice_us = 15_000;
     machine.task(CPU0, group);
     machine.task(CPU1, group);
     machine.tick_at(CPU1, ms(1008));
-    machine.sched.tunables_mut().set("cfs_bandwidth_slice_us", 5_000).expect("such a slice is possible");
+    machine.sched.tunables_mut().cfs_bandwidth_slice_us = 5_000;
     machine.on(CPU0, |sched, ctx| sched.handle_block(ctx));
     assert!(machine.sched.group(group).bandwidth.slack_started);
     // The timer is late.
