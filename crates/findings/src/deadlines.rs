@@ -3,11 +3,37 @@
 //!
 //! The work from a wake-up until the task blocks is a job. The deadline counts from the wake-up.
 
+use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Evidence, Finding, FindingContext, Limits, Severity, moment};
+use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
+
+/// Evidence of deadline tasks that blocked later after a wake-up than their deadline.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct MissedDeadlineEvidence {
+    pub family: String,
+    pub task: String,
+    pub nr_wakeups: u64,
+    pub deadline_ns: u64,
+}
+
+impl Sentence for MissedDeadlineEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, task, nr_wakeups, deadline_ns } = self;
+        let (count, worst, deadline) = (finding.count, finding.worst(), Nanos(*deadline_ns));
+        write!(
+            f,
+            "{family} missed the deadline after {count} of {nr_wakeups} wake-ups; worst: {task} by {worst} (deadline \
+             {deadline})"
+        )
+    }
+}
 
 /// Number of jobs of which one may be late at the lower severity.
 const JOBS_PER_MISS: u64 = 20;
@@ -50,7 +76,7 @@ impl Rule for MissedDeadlines {
         let of_family = |(&family, late): (&usize, &super::Occurrences<LateJob>)| {
             let (time, job) = late.worst.as_ref()?;
             let (name, jobs) = ((about.name)(job.task), self.jobs[&family]);
-            let evidence = Evidence::MissedDeadline {
+            let evidence = MissedDeadlineEvidence {
                 family: about.families[family].clone(),
                 task: name.clone(),
                 nr_wakeups: jobs,
@@ -67,5 +93,20 @@ impl Rule for MissedDeadlines {
             })
         };
         self.late.iter().filter_map(of_family).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{family_and_task, sentence};
+
+    #[test]
+    fn a_missed_deadline_is_printed_with_its_length_and_the_number_of_wake_ups() {
+        let (family, task) = family_and_task();
+        assert_eq!(
+            sentence(MissedDeadlineEvidence { family, task, nr_wakeups: 9, deadline_ns: 7_000_000 }),
+            "f missed the deadline after 2 of 9 wake-ups; worst: f0 by 2ms (deadline 7ms)"
+        );
     }
 }

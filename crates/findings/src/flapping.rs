@@ -2,12 +2,36 @@
 //! Rule `overutilized-flapping`: a machine frequently becomes over-utilised and recovers, which switches
 //! energy-aware placement off and on.
 
+use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Evidence, Finding, FindingContext, Limits, Severity, moment};
+use super::{Finding, FindingContext, Limits, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_measure::eas::EasStatus;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
+use std::fmt;
+
+/// Evidence of a machine that frequently became over-utilised.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct FlappingEvidence {
+    pub cpu: u32,
+    pub measured_ns: u64,
+}
+
+impl Sentence for FlappingEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (times, total, worst) = (finding.times(), finding.total(), finding.worst());
+        let (cpu, measured) = (self.cpu, Nanos(self.measured_ns));
+        write!(
+            f,
+            "the machine became over-utilised {times}, for {total} of {measured} in total, which disables energy-aware \
+             placement; longest: {worst} after CPU {cpu} exceeded its capacity"
+        )
+    }
+}
 
 /// Minimum number of episodes for a finding.
 const MIN_EPISODES: u64 = 10;
@@ -79,7 +103,7 @@ impl Flapping {
         let Some(longest) = self.longest.filter(|_| is_by_energy && is_often && is_some_time) else {
             return Vec::new();
         };
-        let evidence = Evidence::Flapping { cpu: longest.cpu.0, measured_ns: length };
+        let evidence = FlappingEvidence { cpu: longest.cpu.0, measured_ns: length };
         vec![Finding {
             count: self.episodes,
             total_ns: over,
@@ -94,6 +118,7 @@ impl Flapping {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::sentence;
     use fairlab_machine::sim::START;
 
     /// Returns a state after `periods` periods of `over` ms, which begin every 20 ms.
@@ -147,5 +172,14 @@ mod tests {
         assert!(after(20, 0).findings_in_run(now, true).is_empty(), "no time");
         assert!(after(20, 20).findings_in_run(now, true).is_empty(), "all the time");
         assert!(!after(20, 19).findings_in_run(now, true).is_empty(), "95 % of it");
+    }
+
+    #[test]
+    fn a_flapping_machine_is_printed_with_the_cpu_of_the_longest_period() {
+        assert_eq!(
+            sentence(FlappingEvidence { cpu: 3, measured_ns: 9_000_000 }),
+            "the machine became over-utilised 2 times, for 3ms of 9ms in total, which disables energy-aware placement; longest: 2ms \
+             after CPU 3 exceeded its capacity"
+        );
     }
 }

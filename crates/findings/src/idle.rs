@@ -7,17 +7,94 @@
 //! only the current and the last idle period of a CPU, which suffices for a wait that has just ended: earlier
 //! periods were shorter than the limit or were interrupted by work.
 
+use super::evidence::Sentence;
 use super::rule::{FindingWait, Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Evidence, Finding, FindingContext, FindingTasks, IdleCause, Limits, Severity, moment};
+use super::{ByFamily, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::{Machine, START};
 use fairlab_measure::episodes::WaitReason;
+use fairlab_measure::plural::counted;
 use fairlab_measure::slot_mut;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::BalanceDecision;
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
+
+/// Cause why an idle CPU did not take a waiting task, as far as it is recorded.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "cause")]
+pub enum IdleCause {
+    /// The task waited on the runqueue of the idle CPU.
+    OwnRunqueue,
+    /// A recorded trace has neither affinities nor decisions of load balancing.
+    NotInTrace,
+    /// Most frequent result of the idle CPU's last pass at the level of the common domain, over all waits.
+    Passes { nr_waits: u64, meaning: &'static str },
+    /// Result of the last pass of the idle CPU in that time.
+    LastPass { meaning: &'static str },
+    /// The idle CPU had no pass in that time.
+    NoPass,
+}
+
+/// Evidence of a task that waited while a CPU that it may use idled.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct IdleCpuEvidence {
+    pub family: String,
+    pub task: String,
+    pub cpu: u32,
+    pub idle_cpu: u32,
+    /// Whether a domain contains both CPUs; absent if that is not known: for a trace, and if one has gone offline.
+    pub has_common_domain: Option<bool>,
+    /// Lowest such domain.
+    pub common_domain: Option<String>,
+    #[serde(flatten)]
+    pub cause: IdleCause,
+}
+
+impl Sentence for IdleCpuEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, task, cpu, idle_cpu, .. } = self;
+        let (times, worst) = (finding.times_and_total(), finding.worst());
+        write!(
+            f,
+            "{family} waited {times} while a CPU that it may use idled; worst: {task} on CPU {cpu} for {worst} while CPU \
+             {idle_cpu} idled"
+        )?;
+        match (&self.cause, &self.common_domain) {
+            (IdleCause::OwnRunqueue | IdleCause::NotInTrace, _) => {}
+            (_, Some(name)) => write!(f, "; their common domain is {name}")?,
+            (_, None) if self.has_common_domain == Some(false) => f.write_str("; they have no common domain")?,
+            (_, None) => {}
+        }
+        self.write_cause(f)
+    }
+}
+
+impl IdleCpuEvidence {
+    fn write_cause(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let idle_cpu = self.idle_cpu;
+        match &self.cause {
+            IdleCause::OwnRunqueue => f.write_str("; it waited on the runqueue of this CPU"),
+            IdleCause::NotInTrace => {
+                f.write_str("; the task's affinity and the load-balance decisions are not in the trace")
+            }
+            IdleCause::Passes { nr_waits, meaning } => {
+                let (waits, meaning) = (counted(*nr_waits, "wait", "waits"), meaning.trim_end_matches('.'));
+                write!(f, "; most frequent last result there of the idle CPU, in {waits}: {meaning}")
+            }
+            IdleCause::LastPass { meaning } => {
+                write!(f, "; last pass of CPU {idle_cpu} in that time: {}", meaning.trim_end_matches('.'))
+            }
+            IdleCause::NoPass => write!(f, "; CPU {idle_cpu} had no pass in that time"),
+        }
+    }
+}
 
 /// Worst wait of a family.
 #[derive(Clone, Debug)]
@@ -142,7 +219,7 @@ impl Rule for IdleCpus {
                 (None, Some(pass)) => IdleCause::LastPass { meaning: meaning(pass) },
                 (None, None) => IdleCause::NoPass,
             };
-            let evidence = Evidence::IdleCpu {
+            let evidence = IdleCpuEvidence {
                 family: about.families[family].clone(),
                 task: (about.name)(worst.wait.task),
                 cpu: cpu.0,
@@ -213,4 +290,39 @@ impl IdleCpus {
 
 fn meaning(pass: &BalanceDecision) -> &'static str {
     pass.balanced.map_or_else(|| pass.verdict.meaning(), |balanced| balanced.meaning())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{family_and_task, sentence};
+
+    #[test]
+    fn a_wait_while_a_cpu_idles_names_both_cpus_and_the_cause() {
+        let of = |cause, common_domain: Option<&str>| {
+            let has_common_domain = Some(common_domain.is_some());
+            let (family, task) = family_and_task();
+            let common_domain = common_domain.map(str::to_owned);
+            sentence(IdleCpuEvidence { family, task, cpu: 1, idle_cpu: 2, has_common_domain, common_domain, cause })
+        };
+        let start = "f waited 2 times (3ms in total) while a CPU that it may use idled; worst: f0 on CPU 1 for 2ms while CPU 2 idled; ";
+        let cases = [
+            (IdleCause::OwnRunqueue, Some("MC"), "it waited on the runqueue of this CPU"),
+            (IdleCause::NotInTrace, None, "the task's affinity and the load-balance decisions are not in the trace"),
+            (
+                IdleCause::Passes { nr_waits: 1, meaning: "Balanced." },
+                Some("MC"),
+                "their common domain is MC; most frequent last result there of the idle CPU, in 1 wait: Balanced",
+            ),
+            (
+                IdleCause::LastPass { meaning: "Moved." },
+                None,
+                "they have no common domain; last pass of CPU 2 in that time: Moved",
+            ),
+            (IdleCause::NoPass, Some("MC"), "their common domain is MC; CPU 2 had no pass in that time"),
+        ];
+        for (cause, domain, end) in cases {
+            assert_eq!(of(cause, domain), format!("{start}{end}"));
+        }
+    }
 }

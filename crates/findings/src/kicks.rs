@@ -1,13 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rule `vain-kicks`: an idle CPU is kicked to balance for the tickless CPUs, and no task moves.
 
+use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Evidence, Finding, FindingContext, Limits, Severity, moment};
+use super::{Finding, FindingContext, Limits, Severity, moment};
 use fairlab_explain::Question;
+use fairlab_measure::plural::counted;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::interface::balance::NOHZ_BALANCE_KICK;
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
+use std::fmt;
+
+/// Evidence of kicks of idle CPUs after which hardly any task moved.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct WastedKicksEvidence {
+    pub nr_kicks: u64,
+    pub nr_with_moves: u64,
+}
+
+impl Sentence for WastedKicksEvidence {
+    fn write(&self, _finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kicked, nr_with_moves) = (counted(self.nr_kicks, "time", "times"), self.nr_with_moves);
+        write!(
+            f,
+            "idle CPUs were kicked {kicked} to balance for tickless CPUs; tasks moved after {nr_with_moves} of these kicks"
+        )
+    }
+}
 
 /// Minimum number of kicks for a finding.
 const MIN_KICKS: u64 = 100;
@@ -58,10 +81,24 @@ impl Rule for WastedKicks {
     fn findings(&mut self, _about: &FindingContext<'_>) -> Vec<Finding> {
         let is_vain = self.kicks >= MIN_KICKS && self.with_moves * PER_MOVE < self.kicks;
         let found = self.last.filter(|_| is_vain).map(|(at, target)| {
-            let evidence = Evidence::WastedKicks { nr_kicks: self.kicks, nr_with_moves: self.with_moves };
+            let evidence = WastedKicksEvidence { nr_kicks: self.kicks, nr_with_moves: self.with_moves };
             let finding = Self::INFO.finding(evidence, Question::Balance(target.0));
             Finding { count: self.kicks - self.with_moves, at_ns: moment(at), last_ns: moment(at), ..finding }
         });
         found.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::sentence;
+
+    #[test]
+    fn wasted_kicks_are_printed_with_all_kicks_and_those_that_moved_tasks() {
+        assert_eq!(
+            sentence(WastedKicksEvidence { nr_kicks: 100, nr_with_moves: 1 }),
+            "idle CPUs were kicked 100 times to balance for tickless CPUs; tasks moved after 1 of these kicks"
+        );
     }
 }

@@ -8,11 +8,42 @@
 //! A task that sleeps often and waits for the end of others' slices collects lag up to the limit, without harm: it has
 //! no use for more. Therefore a lag counts only if the limit takes more than half of it.
 
+use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Evidence, Finding, FindingContext, Limits, Occurrences, Severity, moment};
+use super::{ByFamily, Finding, FindingContext, Limits, Occurrences, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_sched::interface::eevdf::LimitedLag;
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
+use std::fmt;
+
+/// Evidence of tasks that left the runqueue with much more lag than they may keep.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct LimitedLagEvidence {
+    pub family: String,
+    pub task: String,
+    pub kept_ns: i64,
+    pub lag_ns: i64,
+}
+
+impl Sentence for LimitedLagEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, task, kept_ns, lag_ns } = self;
+        let (times, total) = (finding.times(), finding.total());
+        let (effect, sign) = match lag_ns {
+            0.. => (format!("so that they never get {total} of service that they were due"), '+'),
+            _ => (format!("so that they need not give back {total} of service that they got too much"), '-'),
+        };
+        let (kept, lag) = (Nanos(kept_ns.unsigned_abs()), Nanos(lag_ns.unsigned_abs()));
+        write!(
+            f,
+            "{family} left the runqueue {times} with more than twice the lag that they may keep, {effect}; worst: {task} kept \
+             {kept} of a lag of {sign}{lag}"
+        )
+    }
+}
 
 /// Number of departures per second above which tasks are reported.
 const PER_SECOND: u64 = 5;
@@ -77,7 +108,7 @@ fn findings<'a>(about: &'a FindingContext<'_>, found: &'a ByFamily<WorstLag>) ->
     found.iter().filter(move |(_, found)| is_often(found)).filter_map(move |(&family, found)| {
         let (time, WorstLag { task, at, lag }) = found.worst.as_ref()?;
         let name = (about.name)(*task);
-        let evidence = Evidence::LimitedLag {
+        let evidence = LimitedLagEvidence {
             family: about.families[family].clone(),
             task: name.clone(),
             kept_ns: lag.kept,
@@ -92,4 +123,29 @@ fn findings<'a>(about: &'a FindingContext<'_>, found: &'a ByFamily<WorstLag>) ->
             ..LimitedLags::INFO.finding(evidence, Question::Task(name))
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{family_and_task, sentence};
+
+    #[test]
+    fn a_limited_lag_is_printed_with_its_sign_and_its_effect() {
+        let of = |kept_ns, lag_ns| {
+            let (family, task) = family_and_task();
+            sentence(LimitedLagEvidence { family, task, kept_ns, lag_ns })
+        };
+        let start = "f left the runqueue 2 times with more than twice the lag that they may keep, so that they ";
+        assert_eq!(
+            of(1_000_000, 4_000_000),
+            format!("{start}never get 3ms of service that they were due; worst: f0 kept 1ms of a lag of +4ms")
+        );
+        assert_eq!(
+            of(-1_000_000, -4_000_000),
+            format!(
+                "{start}need not give back 3ms of service that they got too much; worst: f0 kept 1ms of a lag of -4ms"
+            )
+        );
+    }
 }

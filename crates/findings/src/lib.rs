@@ -2,9 +2,9 @@
 //! Finds problems in a run with fixed rules. Each finding has a count, a total time, its worst moment, and
 //! the question that [`fairlab_explain`] answers about it.
 //!
-//! [`Findings`] observes a run and passes what happens to the rules. Each rule is a type in a module of its own, listed below; [`rule`]
-//! has their interface. [`trace`] applies rules to a recorded trace as far as its events allow. [`Limits`] holds
-//! the thresholds.
+//! [`Findings`] observes a run and passes what happens to the rules. Each rule is a type in a module of its own, which also has
+//! the evidence of its findings. The list is below; [`rule`] has the interface of rules, [`evidence`] that of evidence.
+//! [`trace`] applies rules to a recorded trace as far as its events allow. [`Limits`] holds the thresholds.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests advance machines by hand"))]
 
@@ -33,10 +33,12 @@ mod unfair;
 mod unfair_groups;
 mod waits;
 
-pub use evidence::{Evidence, IdleCause, WaitMeasure, WaitedBehind};
+pub use idle::IdleCause;
 pub use rule::{RuleInfo, RuleSeverity, Severity};
 pub use trace::find_in_trace;
+pub use waits::{WaitMeasure, WaitedBehind};
 
+use crate::evidence::{Sentence, kinds_of_evidence};
 use crate::occupancy::{Occupancy, TaskClasses, WaitOccupancy};
 use fairlab_explain::Question;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
@@ -56,27 +58,29 @@ use fairlab_workload::workload::PolicySpec;
 use rule::{FindingMigration, FindingWait, Preemption, Rule, rules};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
 
+// Rules can share a kind of evidence, which is an entry of the first of them.
 rules! {
-    idle: idle::IdleCpus,
-    starvation: waits::Starvation,
-    never_woken: never_woken::NeverWoken,
+    idle: idle::IdleCpus => IdleCpu(IdleCpuEvidence),
+    starvation: waits::Starvation => Wait(WaitEvidence),
+    never_woken: never_woken::NeverWoken => NeverWoken(NeverWokenEvidence) | LostWakeup(LostWakeupEvidence),
     late: waits::LateWakeups,
     throttled: waits::ThrottledTasks,
-    deadlines: deadlines::MissedDeadlines,
-    servers: servers::ServedTasks,
-    moves: moves::Moves,
-    misfit: misfit::Misfits,
-    kicks: kicks::WastedKicks,
-    unfair: unfair::Shares,
-    unfair_groups: unfair_groups::GroupShares,
-    quotas: quota::Quotas,
-    flapping: flapping::Flapping,
-    slow: slow::SlowCpus,
-    stretched: stretched::Stretched,
-    timers: timers::MissedTimers,
-    slices: slices::CutSlices,
-    lags: lags::LimitedLags,
+    deadlines: deadlines::MissedDeadlines => MissedDeadline(MissedDeadlineEvidence),
+    servers: servers::ServedTasks => FairServer(FairServerEvidence),
+    moves: moves::Moves => PingPong(PingPongEvidence),
+    misfit: misfit::Misfits => Misfit(MisfitEvidence),
+    kicks: kicks::WastedKicks => WastedKicks(WastedKicksEvidence),
+    unfair: unfair::Shares => UnfairShare(UnfairShareEvidence),
+    unfair_groups: unfair_groups::GroupShares => UnfairGroup(UnfairGroupEvidence),
+    quotas: quota::Quotas => QuotaExceeded(QuotaExceededEvidence),
+    flapping: flapping::Flapping => Flapping(FlappingEvidence),
+    slow: slow::SlowCpus => LowFrequency(LowFrequencyEvidence),
+    stretched: stretched::Stretched => Stretched(StretchedEvidence),
+    timers: timers::MissedTimers => MissedTimers(MissedTimersEvidence),
+    slices: slices::CutSlices => CutSlices(CutSlicesEvidence),
+    lags: lags::LimitedLags => LimitedLag(LimitedLagEvidence),
 }
 
 /// Problem found in a run or in a trace.

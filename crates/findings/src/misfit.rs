@@ -2,13 +2,31 @@
 //! Rule `misfit-left`: a task is too big for its CPU while a bigger CPU idles. Detected by samples, because
 //! no event reports it.
 
+use super::evidence::Sentence;
 use super::periods::ConditionPeriods;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity};
+use super::{Finding, FindingContext, FindingTasks, Limits, Severity};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::state::snapshot::TaskFit;
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
+use std::fmt;
+
+/// Evidence of tasks that were too big for their CPU while a bigger one idled.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct MisfitEvidence {
+    /// CPU of the longest time.
+    pub cpu: u32,
+}
+
+impl Sentence for MisfitEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (times, worst, cpu) = (finding.times_and_total(), finding.worst(), self.cpu);
+        write!(f, "{times} a task was too big for its CPU while a bigger one idled; worst: CPU {cpu} for about {worst}")
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Misfits(ConditionPeriods);
@@ -46,6 +64,20 @@ impl Rule for Misfits {
     }
 
     fn findings(&mut self, _about: &FindingContext<'_>) -> Vec<Finding> {
-        self.0.findings(&Self::INFO, |cpu| Evidence::Misfit { cpu: cpu.0 })
+        self.0.findings(&Self::INFO, |cpu| MisfitEvidence { cpu: cpu.0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::sentence;
+
+    #[test]
+    fn a_misfit_task_is_printed_with_the_cpu_of_the_longest_time() {
+        assert_eq!(
+            sentence(MisfitEvidence { cpu: 3 }),
+            "2 times (3ms in total) a task was too big for its CPU while a bigger one idled; worst: CPU 3 for about 2ms"
+        );
     }
 }

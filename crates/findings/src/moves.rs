@@ -1,13 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rule `ping-pong`: tasks that return to the CPU from which they came, soon after they left it.
 
+use super::evidence::Sentence;
 use super::rule::{FindingMigration, Rule, RuleInfo, RuleSeverity};
-use super::{Evidence, Finding, FindingContext, Limits, Severity, moment};
+use super::{Finding, FindingContext, Limits, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::START;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
+
+/// Evidence of tasks that migrated to another CPU and soon back.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct PingPongEvidence {
+    pub family: String,
+    pub task: String,
+    pub within_ns: u64,
+}
+
+impl Sentence for PingPongEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, task, within_ns } = self;
+        let (within, times) = (Nanos(*within_ns), finding.times());
+        write!(f, "{family} migrated to another CPU and back within {within} {times}, most recently {task}")
+    }
+}
 
 /// Number of returns per second above which a task is reported.
 const PER_SECOND: u64 = 50;
@@ -77,6 +98,21 @@ impl Rule for Moves {
     }
 }
 
-fn evidence(about: &FindingContext<'_>, within: Nanos, family: usize, task: &str) -> Evidence {
-    Evidence::PingPong { family: about.families[family].clone(), task: task.to_owned(), within_ns: within.0 }
+fn evidence(about: &FindingContext<'_>, within: Nanos, family: usize, task: &str) -> PingPongEvidence {
+    PingPongEvidence { family: about.families[family].clone(), task: task.to_owned(), within_ns: within.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{family_and_task, sentence};
+
+    #[test]
+    fn quick_returns_are_printed_with_the_task_of_the_last_one() {
+        let (family, task) = family_and_task();
+        assert_eq!(
+            sentence(PingPongEvidence { family, task, within_ns: 1_000_000 }),
+            "f migrated to another CPU and back within 1ms 2 times, most recently f0"
+        );
+    }
 }

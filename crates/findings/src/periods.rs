@@ -49,7 +49,10 @@ impl ConditionPeriods {
     }
 
     /// Ends all periods and returns the finding. `evidence` is called with the CPU of the longest period.
-    pub(super) fn findings(&mut self, rule: &RuleInfo, evidence: impl Fn(CpuId) -> Evidence) -> Vec<Finding> {
+    pub(super) fn findings<E>(&mut self, rule: &RuleInfo, evidence: impl Fn(CpuId) -> E) -> Vec<Finding>
+    where
+        E: Into<Evidence>,
+    {
         (0..self.current.len()).for_each(|cpu| self.end_period(CpuId::from_index(cpu)));
         let found = self.worst.map(|(time, cpu, until)| Finding {
             count: self.count,
@@ -66,6 +69,7 @@ impl ConditionPeriods {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::MisfitEvidence;
     use fairlab_machine::sim::START;
 
     #[test]
@@ -82,8 +86,8 @@ mod tests {
         let mut periods = ConditionPeriods::new(2, ms(20));
         periods.sample(START + ms(100), CpuId(1), true);
         periods.sample(START + ms(190), CpuId(1), true);
-        let found = periods
-            .findings(RuleInfo::from_name("misfit-left").expect("a rule"), |cpu| Evidence::Misfit { cpu: cpu.0 });
+        let found =
+            periods.findings(RuleInfo::from_name("misfit-left").expect("a rule"), |cpu| MisfitEvidence { cpu: cpu.0 });
         assert_eq!(found[0].at_ns, 145_000_000, "the middle of the worst period");
     }
 }

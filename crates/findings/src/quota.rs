@@ -12,8 +12,9 @@
 //! The sum is an upper bound. Endless tasks on eight CPUs with a quota of 40 ms, the worst of the tests, used 63 ms beyond
 //! the rate, of 152 ms. Real-time and deadline tasks do not use a quota.
 
+use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use super::{Finding, FindingContext, FindingTasks, Limits, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::cgroups::group_path;
@@ -21,7 +22,27 @@ use fairlab_sched::ids::{GroupId, TaskId};
 use fairlab_sched::state::group::bandwidth::Bandwidth;
 use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
+
+/// Evidence of a task group that used more CPU time than its quota allows.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct QuotaExceededEvidence {
+    /// Path of the group.
+    pub group: String,
+}
+
+impl Sentence for QuotaExceededEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (group, times, worst) = (&self.group, finding.times_and_total(), finding.worst());
+        write!(
+            f,
+            "group {group} used more CPU time than its quota allows {times}; worst: {worst} beyond quota, burst and slices"
+        )
+    }
+}
 
 /// CPU time that a group has used beyond the rate of its quota.
 #[derive(Clone, Copy, Debug)]
@@ -169,7 +190,7 @@ impl Rule for Quotas {
                 at_ns: moment(at).saturating_sub(1),
                 last_ns: moment(found.last),
                 ..Self::INFO.finding(
-                    Evidence::QuotaExceeded { group: group_path(machine, group) },
+                    QuotaExceededEvidence { group: group_path(machine, group) },
                     Question::Task((about.name)(task)),
                 )
             })
@@ -181,6 +202,7 @@ impl Rule for Quotas {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::printed;
 
     const MS: u64 = 1_000_000;
 
@@ -213,5 +235,16 @@ mod tests {
     fn a_full_pool_a_refill_a_burst_and_a_slice_and_a_tick_of_each_cpu_are_allowed() {
         let (slice, tick) = (Nanos::from_millis(5), Nanos::from_millis(4));
         assert_eq!(allowed_beyond_rate(limits(20, 100, 10), 2, slice, tick), (20 + 20 + 10 + 2 * 9) * MS);
+    }
+
+    #[test]
+    fn an_exceeded_quota_is_printed_with_the_worst_excess_and_the_time_to_which_it_is_limited() {
+        let quota = printed(QuotaExceededEvidence { group: "/g".to_owned() });
+        let first = Finding { only_in_first_ns: Some(4_000_000), ..quota };
+        assert_eq!(
+            first.to_string(),
+            "group /g used more CPU time than its quota allows 2 times (3ms in total); worst: 2ms beyond quota, burst and slices; \
+             only in the first 4ms"
+        );
     }
 }

@@ -86,15 +86,6 @@ pub struct RuleInfo {
     pub is_for_traces: bool,
 }
 
-/// Rule of findings that are printed in tests.
-#[cfg(test)]
-pub(super) const RULE_FOR_TESTS: RuleInfo = RuleInfo {
-    name: "printed",
-    condition: "a test prints it",
-    severity: RuleSeverity::Fixed(Severity::Low),
-    is_for_traces: false,
-};
-
 impl RuleInfo {
     /// Returns the rule with the given name.
     pub fn from_name(name: &str) -> Option<&'static Self> {
@@ -102,12 +93,12 @@ impl RuleInfo {
     }
 
     /// Returns a finding of the highest severity, without times and occurrences.
-    pub(super) fn finding(&self, evidence: Evidence, question: Question) -> Finding {
+    pub(super) fn finding(&self, evidence: impl Into<Evidence>, question: Question) -> Finding {
         let (rule, severity) = (self.name, self.severity.max());
         Finding {
             rule,
             severity,
-            evidence,
+            evidence: evidence.into(),
             sentence: String::new(),
             count: 0,
             total_ns: 0,
@@ -197,20 +188,23 @@ pub(super) trait Rule: Sized {
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding>;
 }
 
-/// Declares the rules: the field of [`RuleSet`], and the type.
+/// Declares the rules: the field of [`RuleSet`], the type with its module, and the kinds of evidence with their records in
+/// this module.
 macro_rules! rules {
-    ($($field:ident: $rule:ty,)*) => {
+    ($($field:ident: $module:ident::$rule:ident $(=> $($kind:ident($record:ident))|+)?,)*) => {
+        kinds_of_evidence! { $($($($kind($module::$record),)+)?)* }
+
         /// All rules, in the order in which findings of equal weight are listed.
-        pub const RULES: &[RuleInfo] = &[$(<$rule as Rule>::INFO),*];
+        pub const RULES: &[RuleInfo] = &[$(<$module::$rule as Rule>::INFO),*];
 
         #[derive(Debug)]
         pub(in crate) struct RuleSet {
-            $($field: $rule,)*
+            $($field: $module::$rule,)*
         }
 
         impl RuleSet {
             pub(in crate) fn new(nr_cpus: usize, limits: Limits) -> Self {
-                Self { $($field: <$rule>::new(nr_cpus, limits),)* }
+                Self { $($field: $module::$rule::new(nr_cpus, limits),)* }
             }
 
             #[inline]
@@ -284,7 +278,7 @@ macro_rules! rules {
             /// made in the first part of the run come last.
             pub(in crate) fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
                 let mut all = Vec::new();
-                $(if about.machine.is_some() || <$rule as Rule>::INFO.is_for_traces {
+                $(if about.machine.is_some() || <$module::$rule as Rule>::INFO.is_for_traces {
                     all.extend(self.$field.findings(about));
                 })*
                 for finding in &mut all {

@@ -6,13 +6,38 @@
 //! if higher classes ran on the task's CPUs for more than half of it, and then with its whole length. Waits behind other
 //! fair tasks in the time of the server do not count.
 
+use super::evidence::Sentence;
 use super::rule::{FindingWait, Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Evidence, Finding, FindingContext, Limits, Severity, moment};
+use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_measure::episodes::WaitReason;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
+use std::fmt;
+
+/// Evidence of waits behind tasks of higher classes that the fair server ended.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct FairServerEvidence {
+    pub family: String,
+    pub task: String,
+    pub cpu: u32,
+}
+
+impl Sentence for FairServerEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, task, cpu } = self;
+        let (times, worst) = (finding.times_and_total(), finding.worst());
+        write!(
+            f,
+            "{family} starved behind real-time or deadline tasks until the fair server ran them, {times}; worst: {task} on \
+             CPU {cpu} for {worst}"
+        )
+    }
+}
 
 /// Longest time between the pick of a server and the switch to the task.
 const MAX_SWITCH: Nanos = Nanos::from_millis(1);
@@ -71,7 +96,7 @@ impl Rule for ServedTasks {
         let of_family = |(&family, found): (&usize, &super::Occurrences<FindingWait>)| {
             let (time, wait) = found.worst.as_ref()?;
             let name = (about.name)(wait.task);
-            let evidence = Evidence::FairServer {
+            let evidence = FairServerEvidence {
                 family: about.families[family].clone(),
                 task: name.clone(),
                 cpu: wait.episode.cpu.0,
@@ -96,6 +121,7 @@ impl Rule for ServedTasks {
 mod tests {
     use super::*;
     use crate::occupancy::ClassTimes;
+    use crate::tests::{family_and_task, sentence};
     use fairlab_measure::episodes::{Episode, WaitCause};
 
     #[test]
@@ -115,5 +141,15 @@ mod tests {
         assert_eq!(counted(999_000, 900), 0, "before the wait");
         assert_eq!(counted(1_500_000, 900), 0, "a real-time task ran afterwards");
         assert_eq!(counted(2_000_000, 500), 0, "it waited as long behind fair tasks");
+    }
+
+    #[test]
+    fn waits_that_the_server_ended_are_printed_with_the_task_and_cpu_of_the_worst() {
+        let (family, task) = family_and_task();
+        assert_eq!(
+            sentence(FairServerEvidence { family, task, cpu: 3 }),
+            "f starved behind real-time or deadline tasks until the fair server ran them, 2 times (3ms in total); worst: f0 on CPU 3 \
+             for 2ms"
+        );
     }
 }

@@ -8,14 +8,44 @@
 //!
 //! Slices shorter than a tick last until the tick, unless a wake-up comes before. Such long turns are not reported.
 
+use super::evidence::Sentence;
 use super::rule::{Preemption, Rule, RuleInfo, RuleSeverity};
-use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use super::{Finding, FindingContext, FindingTasks, Limits, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::{Machine, START};
 use fairlab_measure::slot_mut;
 use fairlab_sched::ids::TaskId;
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
+
+/// Evidence of tasks that practically never keep their slice.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct CutSlicesEvidence {
+    pub family: String,
+    pub task: String,
+    pub nr_turns: u64,
+    pub average_ns: u64,
+    pub slice_ns: u64,
+    /// Task that followed most often; absent for a kernel thread.
+    pub follower: Option<String>,
+}
+
+impl Sentence for CutSlicesEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, task, nr_turns, .. } = self;
+        let (count, average, slice) = (finding.count, Nanos(self.average_ns), Nanos(self.slice_ns));
+        let follower = self.follower.as_deref().unwrap_or("a kernel thread");
+        write!(
+            f,
+            "{family} lost the CPU {count} of {nr_turns} times before half of the slice had passed, after {average} on \
+             average; {task} (slice {slice}) most often to {follower}"
+        )
+    }
+}
 
 /// Minimum number of turns for a finding.
 const MIN_TURNS: u64 = 20;
@@ -140,7 +170,7 @@ fn finding(about: &FindingContext<'_>, family: usize, tracks: &[&SliceTurns]) ->
     let name = (about.name)(worst.place);
     let follower = worst.followers.iter().max_by_key(|(id, nr)| (**nr, std::cmp::Reverse(**id)));
     let by = follower.and_then(|(&id, _)| about.machine?.tasks().iter().find(|task| task.id == Some(id)));
-    let evidence = Evidence::CutSlices {
+    let evidence = CutSlicesEvidence {
         family: about.families[family].clone(),
         task: name.clone(),
         nr_turns: turns,
@@ -152,4 +182,23 @@ fn finding(about: &FindingContext<'_>, family: usize, tracks: &[&SliceTurns]) ->
     let at_ns = moment(worst.last_cut).saturating_sub(1);
     let last_ns = tracks.iter().map(|track| moment(track.last_cut)).max().unwrap_or(0);
     Finding { count, at_ns, last_ns, ..CutSlices::INFO.finding(evidence, Question::Task(name)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{family_and_task, sentence};
+
+    #[test]
+    fn cut_slices_are_printed_with_the_task_that_followed_most_often() {
+        let cut = |follower: Option<&str>| {
+            let (family, task) = family_and_task();
+            let (nr_turns, average_ns, slice_ns) = (9, 1_000_000, 3_000_000);
+            let follower = follower.map(str::to_owned);
+            sentence(CutSlicesEvidence { family, task, nr_turns, average_ns, slice_ns, follower })
+        };
+        let start = "f lost the CPU 2 of 9 times before half of the slice had passed, after 1ms on average; f0 (slice 3ms) most often to ";
+        assert_eq!(cut(Some("g0")), format!("{start}g0"));
+        assert_eq!(cut(None), format!("{start}a kernel thread"));
+    }
 }

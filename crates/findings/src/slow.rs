@@ -5,11 +5,33 @@
 //! The required frequency is that of schedutil: 1.25 times the utilisation. A frequency that follows within
 //! milliseconds is not reported; one that a governor, a limit or a slow driver holds down is.
 
+use super::evidence::Sentence;
 use super::periods::ConditionPeriods;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity};
+use super::{Finding, FindingContext, FindingTasks, Limits, Severity};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
+use serde::Serialize;
+use std::fmt;
+
+/// Evidence of busy CPUs whose frequency was too low for their utilisation.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct LowFrequencyEvidence {
+    /// CPU of the longest time.
+    pub cpu: u32,
+}
+
+impl Sentence for LowFrequencyEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (times, worst, cpu) = (finding.times_and_total(), finding.worst(), self.cpu);
+        write!(
+            f,
+            "{times} the frequency of a busy CPU was too low for its utilisation, although it has higher ones; worst: CPU \
+             {cpu} for about {worst}"
+        )
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct SlowCpus(ConditionPeriods);
@@ -40,6 +62,21 @@ impl Rule for SlowCpus {
     }
 
     fn findings(&mut self, _about: &FindingContext<'_>) -> Vec<Finding> {
-        self.0.findings(&Self::INFO, |cpu| Evidence::LowFrequency { cpu: cpu.0 })
+        self.0.findings(&Self::INFO, |cpu| LowFrequencyEvidence { cpu: cpu.0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::sentence;
+
+    #[test]
+    fn a_low_frequency_is_printed_with_the_cpu_of_the_longest_time() {
+        assert_eq!(
+            sentence(LowFrequencyEvidence { cpu: 3 }),
+            "2 times (3ms in total) the frequency of a busy CPU was too low for its utilisation, although it has higher ones; worst: \
+             CPU 3 for about 2ms"
+        );
     }
 }

@@ -5,15 +5,52 @@
 //! Work is the CPU time weighted by the capacity and the frequency at which it was spent. A family that sleeps in
 //! between is not reported: a task whose work is done in time runs slowly on purpose. The sleeping time is sampled.
 
+use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use super::{Finding, FindingContext, FindingTasks, Limits, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::episodes::TaskState;
 use fairlab_measure::families::FamilySummary;
 use fairlab_measure::residency::FamilyResidency;
 use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
+
+/// Evidence of work that took much more CPU time than on the fastest CPU.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct StretchedEvidence {
+    pub family: String,
+    pub work_ns: u64,
+    pub ran_ns: u64,
+    pub is_by_frequency: bool,
+    /// Share of the CPU time at the most frequent speed.
+    pub percent: u64,
+    pub khz: Option<u64>,
+    /// Speed in percent of the highest frequency.
+    pub speed_percent: u64,
+    pub capacity: u64,
+}
+
+impl Sentence for StretchedEvidence {
+    fn write(&self, _finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, percent, capacity, .. } = self;
+        let (work, ran) = (Nanos(self.work_ns), Nanos(self.ran_ns));
+        let cause = if self.is_by_frequency { "low frequencies" } else { "CPUs of low capacity" };
+        let speed = match self.khz {
+            Some(khz) => format!("{} MHz", khz / 1000),
+            None => format!("{} % of the highest frequency", self.speed_percent),
+        };
+        write!(
+            f,
+            "{family}: {work} of work took {ran} of CPU time because of {cause}; {percent} % of it at {speed} on CPUs of \
+             capacity {capacity}"
+        )
+    }
+}
 
 /// Part of the run that a family must lose: a twentieth.
 const PARTS_OF_RUN: u64 = 20;
@@ -144,7 +181,7 @@ fn finding(about: &FindingContext<'_>, machine: &Machine, family: &FamilySummary
     let longest = residency.points.iter().max_by_key(|point| point.ns)?;
     let specs = &machine.workload().tasks;
     let first = machine.tasks().iter().find(|task| task.id.is_some() && specs[task.spec].family == family.name)?;
-    let evidence = Evidence::Stretched {
+    let evidence = StretchedEvidence {
         family: family.name.clone(),
         work_ns: stretch.work(),
         ran_ns: stretch.ran,
@@ -167,6 +204,7 @@ fn finding(about: &FindingContext<'_>, machine: &Machine, family: &FamilySummary
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::sentence;
     use fairlab_measure::residency::ResidencyPoint;
 
     #[test]
@@ -180,5 +218,32 @@ mod tests {
         assert_eq!((small.work(), small.lost_to_capacity, small.lost_to_frequency), (225, 750, 125));
         assert!(!small.is_by_frequency() && small.is_long(2500) && !small.is_long(2501));
         assert!(!stretch(vec![point(600, 1024, 1000)]).is_long(0), "less than twice the work");
+    }
+
+    #[test]
+    fn stretched_work_is_printed_with_its_cause_and_the_most_frequent_speed() {
+        let of = |is_by_frequency, khz| {
+            let (family, work_ns, ran_ns) = ("f".to_owned(), 1_000_000, 5_000_000);
+            let (percent, speed_percent, capacity) = (80, 25, 512);
+            sentence(StretchedEvidence {
+                family,
+                work_ns,
+                ran_ns,
+                is_by_frequency,
+                percent,
+                khz,
+                speed_percent,
+                capacity,
+            })
+        };
+        assert_eq!(
+            of(true, Some(500_000)),
+            "f: 1ms of work took 5ms of CPU time because of low frequencies; 80 % of it at 500 MHz on CPUs of capacity 512"
+        );
+        assert_eq!(
+            of(false, None),
+            "f: 1ms of work took 5ms of CPU time because of CPUs of low capacity; 80 % of it at 25 % of the highest frequency on \
+             CPUs of capacity 512"
+        );
     }
 }

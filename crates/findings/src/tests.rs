@@ -43,6 +43,22 @@ fn find(machine: &mut Machine, limits: Limits) -> (Vec<Finding>, RunSummary) {
     (findings.finish(machine, &summary.families), summary)
 }
 
+/// Returns the sentence of a finding with 2 occurrences, 3 ms in total and 2 ms at most.
+pub(super) fn sentence(evidence: impl Into<Evidence>) -> String {
+    printed(evidence).to_string()
+}
+
+/// Returns the finding that [`sentence`] prints.
+pub(super) fn printed(evidence: impl Into<Evidence>) -> Finding {
+    let finding = RULES[0].finding(evidence, Question::Cpu(0));
+    Finding { count: 2, total_ns: 3_000_000, worst_ns: 2_000_000, ..finding }
+}
+
+/// Returns names of a family and of a task in it, for evidence.
+pub(super) fn family_and_task() -> (String, String) {
+    ("f".to_owned(), "f0".to_owned())
+}
+
 fn machine(scenario: &str) -> Machine {
     let scenario = scenario::parse("test.scn", scenario).unwrap_or_else(|error| panic!("{error}"));
     Machine::new(Setup::from_scenario(scenario)).expect("a possible machine")
@@ -156,7 +172,7 @@ fn of_tasks_that_go_to_and_fro_the_one_that_did_so_last_is_named() {
         let end = START + Nanos::from_millis(500);
         let about = FindingContext { name: &name, families: &["a".to_owned()], ..context(end) };
         let finding = moves.findings(&about).pop().expect("it is found");
-        let Evidence::PingPong { task, .. } = &finding.evidence else { panic!("{finding:?}") };
+        let Evidence::PingPong(PingPongEvidence { task, .. }) = &finding.evidence else { panic!("{finding:?}") };
         assert_eq!((finding.count, finding.at_ns), (3 * 99, finding.last_ns));
         (task.clone(), finding.at_ns / 1_000_000)
     };

@@ -2,11 +2,30 @@
 //! Rule `timer-missed`: tasks that arrive at their periodic timers after the expiry. The families' statistics
 //! count them.
 
+use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Evidence, Finding, FindingContext, Limits, Severity};
+use super::{Finding, FindingContext, Limits, Severity};
 use fairlab_explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::families::{FamilySummary, TimerSummary};
+use serde::Serialize;
+use std::fmt;
+
+/// Evidence of tasks that missed periods of their timers.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct MissedTimersEvidence {
+    pub family: String,
+    pub nr_arrivals: u64,
+}
+
+impl Sentence for MissedTimersEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, nr_arrivals } = self;
+        write!(f, "{family} missed {} of {nr_arrivals} timer periods", finding.count)
+    }
+}
 
 /// Number of timer periods of which one may be missed at the lower severity.
 const PERIODS_PER_MISS: u64 = 20;
@@ -41,7 +60,7 @@ fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
     let timers = family.timers.as_ref().filter(|timers| timers.missed > 0)?;
     let specs = &machine.workload().tasks;
     let first = machine.tasks().iter().find(|task| task.id.is_some() && specs[task.spec].family == family.name)?;
-    let evidence = Evidence::MissedTimers { family: family.name.clone(), nr_arrivals: timers.arrivals };
+    let evidence = MissedTimersEvidence { family: family.name.clone(), nr_arrivals: timers.arrivals };
     Some(Finding {
         severity: severity(timers),
         count: timers.missed,
@@ -52,10 +71,17 @@ fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::sentence;
 
     #[test]
     fn more_than_one_of_twenty_periods_is_worse() {
         let of = |missed| severity(&TimerSummary { arrivals: 20, missed, ..TimerSummary::default() });
         assert_eq!((of(1), of(2)), (Severity::Low, Severity::Medium));
+    }
+
+    #[test]
+    fn missed_timers_are_printed_with_the_number_of_periods() {
+        let family = "f".to_owned();
+        assert_eq!(sentence(MissedTimersEvidence { family, nr_arrivals: 8 }), "f missed 2 of 8 timer periods");
     }
 }

@@ -6,8 +6,9 @@
 //! that got less than half of its share, and missed at least a fifth of the window, was treated unfairly.
 //! Time on any CPU counts alike.
 
+use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Evidence, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use super::{ByFamily, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::shares::{Share, UnfairShare, WINDOW, fair_shares};
@@ -16,7 +17,34 @@ use fairlab_sched::ids::{GroupId, TaskId};
 use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::weight::LoadWeight;
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
+
+/// Evidence of tasks that got less than half of the CPU time that their weights entitle them to.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct UnfairShareEvidence {
+    pub family: String,
+    pub task: String,
+    pub got_ns: u64,
+    pub due_ns: u64,
+    pub window_ns: u64,
+}
+
+impl Sentence for UnfairShareEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, task, got_ns, due_ns, window_ns } = self;
+        let (times, window) = (finding.times(), Nanos(*window_ns));
+        let (got, due) = (Nanos(*got_ns), Nanos(*due_ns));
+        write!(
+            f,
+            "{family} got less than half of the CPU time that their weights entitle them to, {times} in a window of \
+             {window}; worst: {task} got {got} of {due}"
+        )
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 struct TaskShare {
@@ -105,7 +133,7 @@ impl Rule for Shares {
         let found = self.found.iter().filter_map(|(&family, tally)| {
             let (time, (task, worst)) = tally.worst.as_ref()?;
             let name = (about.name)(*task);
-            let evidence = Evidence::UnfairShare {
+            let evidence = UnfairShareEvidence {
                 family: about.families[family].clone(),
                 task: name.clone(),
                 got_ns: worst.got.0,
@@ -122,5 +150,22 @@ impl Rule for Shares {
             })
         });
         found.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{family_and_task, sentence};
+
+    #[test]
+    fn an_unfair_share_is_printed_with_the_time_that_was_due_in_the_worst_window() {
+        let (family, task) = family_and_task();
+        let (got_ns, due_ns, window_ns) = (10_000_000, 50_000_000, 200_000_000);
+        assert_eq!(
+            sentence(UnfairShareEvidence { family, task, got_ns, due_ns, window_ns }),
+            "f got less than half of the CPU time that their weights entitle them to, 2 times in a window of 200ms; worst: f0 got \
+             10ms of 50ms"
+        );
     }
 }

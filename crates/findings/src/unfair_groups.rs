@@ -8,8 +8,9 @@
 //! Not compared: groups whose weight or tasks changed in the window, and groups that were throttled or are below or
 //! above one that was.
 
+use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Evidence, Finding, FindingContext, FindingTasks, Limits, Occurrences, Severity, moment};
+use super::{Finding, FindingContext, FindingTasks, Limits, Occurrences, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::cgroups::group_path;
@@ -18,7 +19,33 @@ use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::{GroupId, TaskId};
 use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
 use std::collections::BTreeMap;
+use std::fmt;
+
+/// Evidence of a task group that got less than half of the CPU time that its weight entitles it to.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct UnfairGroupEvidence {
+    pub group: String,
+    pub got_ns: u64,
+    pub due_ns: u64,
+    pub window_ns: u64,
+}
+
+impl Sentence for UnfairGroupEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { group, got_ns, due_ns, window_ns } = self;
+        let (times, window) = (finding.times(), Nanos(*window_ns));
+        let (got, due) = (Nanos(*got_ns), Nanos(*due_ns));
+        write!(
+            f,
+            "group {group} got less than half of the CPU time that its weight entitles it to among its siblings, {times} in a \
+             window of {window}; worst: {got} of {due}"
+        )
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 struct WindowTask {
@@ -118,7 +145,7 @@ impl Rule for GroupShares {
         let Some(machine) = about.machine else { return Vec::new() };
         let found = self.found.iter().filter_map(|(&group, found)| {
             let (time, (task, worst)) = found.worst.as_ref()?;
-            let evidence = Evidence::UnfairGroup {
+            let evidence = UnfairGroupEvidence {
                 group: group_path(machine, group),
                 got_ns: worst.got.0,
                 due_ns: worst.due.0,
@@ -220,5 +247,21 @@ impl GroupShares {
                 self.found.entry(*group).or_default().add(machine.now(), unfair.missed(), (time.task, unfair));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::sentence;
+
+    #[test]
+    fn an_unfair_group_is_printed_with_the_time_that_was_due_in_the_worst_window() {
+        let (group, got_ns, due_ns, window_ns) = ("/g".to_owned(), 1_000_000, 4_000_000, 200_000_000);
+        assert_eq!(
+            sentence(UnfairGroupEvidence { group, got_ns, due_ns, window_ns }),
+            "group /g got less than half of the CPU time that its weight entitles it to among its siblings, 2 times in a window of \
+             200ms; worst: 1ms of 4ms"
+        );
     }
 }

@@ -2,14 +2,75 @@
 //! Rules `late-wakeup`, `starvation` and `throttled`: tasks that wait long for a CPU, after a wake-up or at any
 //! time, or for runtime. Waits that have not ended count with what they have lasted.
 
+use super::evidence::Sentence;
 use super::rule::{FindingWait, Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Evidence, Finding, FindingContext, Limits, Severity, WaitMeasure, WaitedBehind, moment};
+use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
 use crate::occupancy::RunClass;
 use fairlab_explain::Question;
 use fairlab_measure::episodes::WaitReason;
 use fairlab_measure::families::RuntimeWaits;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::units::Nanos;
+use serde::Serialize;
+use std::fmt;
+
+/// Class of the tasks that ran most of the time on the CPUs of a waiting task.
+#[expect(missing_docs, reason = "the variant names describe their content")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WaitedBehind {
+    IdleTask,
+    RealTime,
+    Deadline,
+}
+
+/// Kind of a long wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WaitMeasure {
+    /// A single wait for a CPU.
+    Cpu,
+    /// Time on the runqueue after a wake-up.
+    WakeupLatency,
+    /// As `wakeup-latency`; the limit is the deadline of a deadline task.
+    WakeupLatencyOfDeadline,
+    /// A single wait for runtime.
+    Runtime,
+}
+
+/// Evidence of tasks that waited longer than a limit.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
+pub struct WaitEvidence {
+    pub family: String,
+    pub task: String,
+    pub measure: WaitMeasure,
+    pub limit_ns: u64,
+    pub behind: Option<WaitedBehind>,
+}
+
+impl Sentence for WaitEvidence {
+    fn write(&self, finding: &Finding, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, task, .. } = self;
+        let (limit, worst) = (Nanos(self.limit_ns), finding.worst());
+        let awaited = finding.awaited.as_deref().unwrap_or("a CPU");
+        let lasted = if finding.is_open { format!("at least {worst}, not ended") } else { worst.to_string() };
+        let condition = match self.measure {
+            WaitMeasure::Cpu => format!("waited for a CPU for more than {limit}"),
+            WaitMeasure::Runtime => format!("waited for {awaited} for more than {limit}"),
+            WaitMeasure::WakeupLatency => format!("had a wake-up latency above {limit}"),
+            WaitMeasure::WakeupLatencyOfDeadline => format!("had a wake-up latency above the deadline of {limit}"),
+        };
+        let behind = match self.behind {
+            Some(WaitedBehind::IdleTask) => ", although its CPU idled",
+            Some(WaitedBehind::RealTime) => ", behind real-time tasks",
+            Some(WaitedBehind::Deadline) => ", behind deadline tasks",
+            None => "",
+        };
+        write!(f, "{family} {condition} {}; worst: {task} for {lasted}{behind}", finding.times())
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Starvation {
@@ -142,7 +203,7 @@ fn findings(
         let (time, wait) = waits.worst.as_ref()?;
         let name = (about.name)(wait.task);
         let (measure, limit) = measure(wait);
-        let evidence = Evidence::Wait {
+        let evidence = WaitEvidence {
             family: about.families[family].clone(),
             task: name.clone(),
             measure,
@@ -162,4 +223,36 @@ fn findings(
         })
     };
     waits.iter().filter_map(of_family).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{family_and_task, printed, sentence};
+
+    #[test]
+    fn a_long_wait_names_its_limit_its_object_and_the_class_that_ran_meanwhile() {
+        let of = |measure, behind| {
+            let (family, task) = family_and_task();
+            WaitEvidence { family, task, measure, limit_ns: 1_000_000, behind }
+        };
+        assert_eq!(
+            sentence(of(WaitMeasure::Cpu, Some(WaitedBehind::IdleTask))),
+            "f waited for a CPU for more than 1ms 2 times; worst: f0 for 2ms, although its CPU idled"
+        );
+        assert_eq!(
+            sentence(of(WaitMeasure::WakeupLatency, Some(WaitedBehind::RealTime))),
+            "f had a wake-up latency above 1ms 2 times; worst: f0 for 2ms, behind real-time tasks"
+        );
+        assert_eq!(
+            sentence(of(WaitMeasure::WakeupLatencyOfDeadline, Some(WaitedBehind::Deadline))),
+            "f had a wake-up latency above the deadline of 1ms 2 times; worst: f0 for 2ms, behind deadline tasks"
+        );
+        let runtime = printed(of(WaitMeasure::Runtime, None));
+        let runtime = Finding { is_open: true, awaited: Some("the quota of g".to_owned()), count: 1, ..runtime };
+        assert_eq!(
+            runtime.to_string(),
+            "f waited for the quota of g for more than 1ms 1 time; worst: f0 for at least 2ms, not ended"
+        );
+    }
 }
