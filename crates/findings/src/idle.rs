@@ -295,7 +295,7 @@ fn meaning(pass: &BalanceDecision) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{family_and_task, sentence};
+    use crate::tests::{family_and_task, found, found_in, of, sentence};
 
     #[test]
     fn a_wait_while_a_cpu_idles_names_both_cpus_and_the_cause() {
@@ -324,5 +324,71 @@ mod tests {
         for (cause, domain, end) in cases {
             assert_eq!(of(cause, domain), format!("{start}{end}"));
         }
+    }
+
+    #[test]
+    fn a_task_that_waits_while_a_cpu_idles_is_found_once_it_may_run_there() {
+        let pinned = "cpus 2\nend 300ms\ntask a mask=0-0 cpu=0 run 10s\ntask b mask=0-0 cpu=0 run 10s\n";
+        let findings = found(pinned);
+        assert!(of(&findings, "idle-while-waiting").is_none(), "it may not run there: {findings:?}");
+        let findings = found(&format!("{pinned}affinity 101ms b 0-1\n"));
+        let finding = of(&findings, "idle-while-waiting").unwrap_or_else(|| panic!("{findings:?}"));
+        assert!((100_000_000..120_000_000).contains(&finding.at_ns), "{finding:?}");
+        assert_eq!(finding.question, Question::Cpu(1));
+        assert!(finding.sentence.contains("CPU 1 idled"), "{}", finding.sentence);
+    }
+
+    /// Returns how long tasks of a family waited while a CPU that they may use idled, in ms, and the finding's
+    /// sentence.
+    fn idled(findings: &[Finding], family: &str) -> (u64, String) {
+        let is_meant =
+            |finding: &&Finding| finding.rule == "idle-while-waiting" && finding.sentence.starts_with(family);
+        let finding = findings.iter().find(is_meant);
+        finding.map_or((0, String::new()), |finding| (finding.total_ns / 1_000_000, finding.sentence.clone()))
+    }
+
+    // The four bugs of "The Linux scheduler: a decade of wasted cores" (EuroSys 2016), or their effects: three
+    // exist in 6.1, one only with a switch.
+
+    #[test]
+    fn an_average_of_heavy_tasks_that_hides_an_idle_cpu_is_found_and_named() {
+        let (ms, sentence) = idled(&found_in("wasted-group-imbalance.scn", |text| text, &[]), "crowd");
+        assert!(ms > 3000 && sentence.contains("CPU 7 idled"), "{ms} {sentence}");
+        assert!(
+            sentence.contains("Both groups are overloaded, and the local one has at least as much load"),
+            "{sentence}"
+        );
+        let (ms, sentence) =
+            idled(&found_in("wasted-group-imbalance.scn", |text| text.replace("nice=-15 ", ""), &[]), "crowd");
+        assert!(ms < 1000, "light tasks hide nothing: {ms} {sentence}");
+    }
+
+    #[test]
+    fn an_overloaded_node_that_its_group_hides_from_an_idle_one_is_found_and_named() {
+        let (ms, sentence) = idled(&found_in("wasted-groups.scn", |text| text, &[]), "hog");
+        assert!(
+            ms > 600 && sentence.contains("common domain is NUMA") && sentence.contains("The computed imbalance is 0"),
+            "{ms} {sentence}"
+        );
+        let (ms, sentence) = idled(&found_in("wasted-groups.scn", |text| text.replace("22", "16"), &[]), "hog");
+        assert!(ms < 100, "one hop: {ms} {sentence}");
+    }
+
+    #[test]
+    fn a_wake_up_on_a_busy_cache_while_another_one_idles_is_found_and_named() {
+        let findings = found_in("wasted-wakeup.scn", |text| text, &[]);
+        let (ms, sentence) = idled(&findings, "late");
+        assert!(ms > 0 && sentence.contains("common domain is"), "{findings:?}");
+        let findings = found_in("wasted-wakeup.scn", |text| text.replace("llc=2", "llc=4"), &[]);
+        assert_eq!(idled(&findings, "late").0, 0, "one cache: {findings:?}");
+    }
+
+    #[test]
+    fn domains_that_are_missing_are_found_and_named() {
+        let (ms, sentence) =
+            idled(&found_in("switches/wasted-domains.scn", |text| text, &["numa_domains_lost"]), "hog");
+        assert!(ms > 900 && sentence.contains("they have no common domain"), "{ms} {sentence}");
+        let (ms, sentence) = idled(&found_in("switches/wasted-domains.scn", |text| text, &[]), "hog");
+        assert!(ms < 300, "domains of all nodes: {ms} {sentence}");
     }
 }

@@ -92,13 +92,36 @@ impl Rule for WastedKicks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::sentence;
+    use crate::tests::{context, sentence};
+    use fairlab_machine::sim::START;
+    use fairlab_sched::probe::KickReason;
 
     #[test]
     fn wasted_kicks_are_printed_with_all_kicks_and_those_that_moved_tasks() {
         assert_eq!(
             sentence(WastedKicksEvidence { nr_kicks: 100, nr_with_moves: 1 }),
             "idle CPUs were kicked 100 times to balance for tickless CPUs; tasks moved after 1 of these kicks"
+        );
+    }
+
+    #[test]
+    fn kicks_after_which_nothing_moves_are_found_if_they_are_many() {
+        let mut kicks = WastedKicks::new(2, Limits::of_tick(Nanos::from_millis(4)));
+        let kick = KickDecision {
+            cpu: CpuId(0),
+            reason: KickReason::ManyTasks,
+            flags: NOHZ_BALANCE_KICK,
+            target: Some(CpuId(1)),
+            kicked: true,
+        };
+        for at in 0..99 {
+            kicks.on_kick(START + Nanos(at), &kick);
+        }
+        assert!(kicks.findings(&context(START)).is_empty());
+        kicks.on_kick(START + Nanos(99), &kick);
+        assert_eq!(
+            kicks.findings(&context(START)).first().map(|finding| (finding.count, finding.at_ns)),
+            Some((100, 99))
         );
     }
 }

@@ -128,7 +128,7 @@ fn findings<'a>(about: &'a FindingContext<'_>, found: &'a ByFamily<WorstLag>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{family_and_task, sentence};
+    use crate::tests::{family_and_task, found_in_6_12, of, sentence};
 
     #[test]
     fn a_limited_lag_is_printed_with_its_sign_and_its_effect() {
@@ -147,5 +147,24 @@ mod tests {
                 "{start}need not give back 3ms of service that they got too much; worst: f0 kept 1ms of a lag of -4ms"
             )
         );
+    }
+
+    #[test]
+    fn a_task_that_loses_service_at_the_limit_of_its_lag_is_found() {
+        // A batch task does not preempt, so it waits for the end of the long slice; it keeps only a tick of its lag.
+        let scenario = |slice: &str| {
+            format!(
+                "cpus 1\nend 4s\ntask hog slice={slice} cpu=0 run 10s\ntask poor batch slice=100us cpu=0 loop run 50us sleep 1ms\n"
+            )
+        };
+        let findings = found_in_6_12(&scenario("100ms"));
+        let finding = of(&findings, "lag-limited").unwrap_or_else(|| panic!("{findings:?}"));
+        assert!(finding.count >= 30 && finding.question == Question::Task("poor".to_owned()), "{finding:?}");
+        assert!(
+            finding.sentence.contains("so that they never get") && finding.sentence.contains("kept 4ms"),
+            "{finding:?}"
+        );
+        assert!((40_000_000..60_000_000).contains(&finding.worst_ns), "about half of the slice: {finding:?}");
+        assert!(of(&found_in_6_12(&scenario("3ms")), "lag-limited").is_none(), "its lag is within the limit");
     }
 }

@@ -71,7 +71,8 @@ impl Rule for Misfits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::sentence;
+    use crate::tests::{found_in, of, sentence};
+    use fairlab_explain::Question;
 
     #[test]
     fn a_misfit_task_is_printed_with_the_cpu_of_the_longest_time() {
@@ -79,5 +80,20 @@ mod tests {
             sentence(MisfitEvidence { cpu: 3 }),
             "2 times (3ms in total) a task was too big for its CPU while a bigger one idled; worst: CPU 3 for about 2ms"
         );
+    }
+
+    #[test]
+    fn a_task_that_stays_on_a_small_cpu_is_found() {
+        let big_little =
+            "cpus 8\ntopo llc=4 pkg=8\nlevels MP\ncaps 446 446 446 446 1024 1024 1024 1024\nscale 1\nend 1s\n";
+        let tasks = "task big cpu=0 mask=0-0 run 10s\naffinity 300ms big 0-7\n";
+        let with = |tunables: &[&str]| found_in("misfit.scn", |_| format!("{big_little}{tasks}"), tunables);
+        let findings = with(&["no_misfit"]);
+        let finding = of(&findings, "misfit-left").unwrap_or_else(|| panic!("{findings:?}"));
+        assert!(finding.worst_ns > 600_000_000 && finding.question == Question::Cpu(0), "{finding:?}");
+        assert!(of(&with(&[]), "misfit-left").is_none(), "the kernel moves it");
+        let busy = format!("{tasks}task hog n=4 cpu=4 mask=4-7 run 10s\n");
+        let findings = found_in("misfit.scn", |_| format!("{big_little}{busy}"), &["no_misfit"]);
+        assert!(of(&findings, "misfit-left").is_none(), "only small CPUs are idle: {findings:?}");
     }
 }

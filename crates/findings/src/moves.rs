@@ -105,7 +105,8 @@ fn evidence(about: &FindingContext<'_>, within: Nanos, family: usize, task: &str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{family_and_task, sentence};
+    use crate::Evidence;
+    use crate::tests::{context, family_and_task, machine, sentence};
 
     #[test]
     fn quick_returns_are_printed_with_the_task_of_the_last_one() {
@@ -114,5 +115,50 @@ mod tests {
             sentence(PingPongEvidence { family, task, within_ns: 1_000_000 }),
             "f migrated to another CPU and back within 1ms 2 times, most recently f0"
         );
+    }
+
+    #[test]
+    fn a_task_that_goes_to_and_fro_is_found_if_it_does_so_often() {
+        let mut machine = machine("cpus 2\nend 100ms\ntask a cpu=0 run 1ms\n");
+        let limits = Limits::of(&machine);
+        machine.run(&mut fairlab_machine::observer::NoObserver).expect("the tasks make progress");
+        let moved = |every_us: u64| {
+            let mut moves = Moves::new(2, limits);
+            for step in 0..100_u64 {
+                let (from, to) = (CpuId((step % 2) as u32), CpuId((step % 2) as u32 ^ 1));
+                let migration = FindingMigration { task: 0, family: 0, from, to };
+                moves.on_migrate(START + Nanos(every_us * 1000 * step), migration);
+            }
+            let name = |_: usize| "a".to_owned();
+            let about = FindingContext { name: &name, families: &["a".to_owned()], ..context(machine.now()) };
+            moves.findings(&about)
+        };
+        assert_eq!(moved(500).first().map(|finding| finding.count), Some(99));
+        assert!(moved(2_000).is_empty(), "it stays for longer than the limit");
+    }
+
+    #[test]
+    fn of_tasks_that_go_to_and_fro_the_one_that_did_so_last_is_named() {
+        let names = ["a0".to_owned(), "a1".to_owned(), "a2".to_owned()];
+        let of = |starts_ms: [u64; 3]| {
+            let mut moves = Moves::new(2, Limits::of_tick(Nanos::from_millis(4)));
+            for (task, start) in starts_ms.into_iter().enumerate() {
+                for step in 0..100_u64 {
+                    let (from, to) = (CpuId((step % 2) as u32), CpuId((step % 2) as u32 ^ 1));
+                    let migration = FindingMigration { task, family: 0, from, to };
+                    moves.on_migrate(START + Nanos::from_millis(start) + Nanos::from_micros(500 * step), migration);
+                }
+            }
+            let name = |task: usize| names[task].clone();
+            let end = START + Nanos::from_millis(500);
+            let about = FindingContext { name: &name, families: &["a".to_owned()], ..context(end) };
+            let finding = moves.findings(&about).pop().expect("it is found");
+            let Evidence::PingPong(PingPongEvidence { task, .. }) = &finding.evidence else { panic!("{finding:?}") };
+            assert_eq!((finding.count, finding.at_ns), (3 * 99, finding.last_ns));
+            (task.clone(), finding.at_ns / 1_000_000)
+        };
+        assert_eq!(of([100, 200, 0]), ("a1".to_owned(), 249));
+        assert_eq!(of([200, 100, 0]), ("a0".to_owned(), 249));
+        assert_eq!(of([0, 100, 200]), ("a2".to_owned(), 249));
     }
 }

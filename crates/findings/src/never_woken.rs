@@ -138,7 +138,7 @@ fn finding(about: &FindingContext<'_>, evidence: Evidence, found: &Occurrences<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{family_and_task, printed, sentence};
+    use crate::tests::{family_and_task, found, of, printed, sentence};
 
     #[test]
     fn tasks_that_wait_for_ever_are_printed_with_the_first_one() {
@@ -156,5 +156,24 @@ mod tests {
             sentence(LostWakeupEvidence { family, task, since_ns: 5_000_000 }),
             "f: the scheduler has lost the wake-up of 2 tasks; first: f0 at 5ms"
         );
+    }
+
+    #[test]
+    fn tasks_that_no_task_can_wake_are_found_with_what_they_wait_for() {
+        let pair = "cpus 2\nend 100ms\ntask tick loop every 1ms run 20us\n";
+        let findings = found(&format!("{pair}task a run 1ms wait run 1ms\ntask b run 1ms wait wake a\n"));
+        let waiting: Vec<&Finding> = findings.iter().filter(|finding| finding.rule == "never-woken").collect();
+        assert_eq!(waiting.len(), 2, "{findings:?}");
+        let finding = waiting[0];
+        assert_eq!(
+            (finding.severity, finding.count, finding.question.clone()),
+            (Severity::High, 1, Question::Task("a".into()))
+        );
+        assert!(
+            finding.sentence.contains("a: 1 task waits for ever") && finding.sentence.contains("a task to wake it")
+        );
+        assert!((98_000_000..=99_000_000).contains(&finding.worst_ns), "{finding:?}");
+        let findings = found(&format!("{pair}task a loop run 1ms wait\ntask b sleep 10s wake a\n"));
+        assert!(of(&findings, "never-woken").is_none(), "b will wake it: {findings:?}");
     }
 }

@@ -202,7 +202,9 @@ impl Rule for Quotas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::printed;
+    use crate::Findings;
+    use crate::tests::{found, machine, of, printed};
+    use fairlab_machine::sim::START;
 
     const MS: u64 = 1_000_000;
 
@@ -246,5 +248,42 @@ mod tests {
             "group /g used more CPU time than its quota allows 2 times (3ms in total); worst: 2ms beyond quota, burst and slices; \
              only in the first 4ms"
         );
+    }
+
+    #[test]
+    fn what_the_kernel_allows_beyond_a_quota_is_not_reported() {
+        // Slices of eight CPUs, bursts after idle time, nested quotas, changes.
+        for scenario in [
+            "cpus 8\nend 2s\ngroup g quota=40ms period=100ms\ntask hog group=g n=16 run 10s\n",
+            "cpus 8\nend 2s\ngroup g quota=5ms period=10ms\ntask hog group=g n=16 loop run 700us sleep 300us\n",
+            "cpus 4\nend 2s\ngroup g quota=20ms period=100ms burst=20ms\ntask t group=g n=4 loop run 15ms sleep 150ms\n",
+            "cpus 4\nend 2s\ngroup g quota=50ms period=100ms\ngroup c parent=g quota=20ms period=50ms\ntask t group=c n=4 run 10s\n\
+             quota 700ms c 10000 100000\nquota 1300ms g none 100ms\n",
+        ] {
+            let findings = found(scenario);
+            assert!(of(&findings, "quota-exceeded").is_none(), "{scenario}: {findings:?}");
+        }
+    }
+
+    #[test]
+    fn usage_counts_fair_tasks_of_the_group_and_of_those_below() {
+        // The quota is used within 5 ms on eight CPUs, with a slice and a tick on each of them; the rate allows 2 ms.
+        let furthest = |tasks: &str| {
+            let text = format!("cpus 8\nend 30ms\ngroup g quota=40ms period=100ms\ngroup below parent=g\n{tasks}\n");
+            let mut machine = machine(&text);
+            let mut findings = Findings::new(&machine, Limits::of(&machine));
+            machine.start(&mut findings).expect("the tasks make progress");
+            let mut largest = 0;
+            for ms in 1..=30 {
+                machine.advance(&mut findings, START + Nanos::from_millis(ms)).expect("the tasks make progress");
+                findings.sample(&machine, machine.now());
+                largest = largest.max(findings.rules.quotas.furthest());
+            }
+            largest / 1_000_000
+        };
+        assert!((40..=65).contains(&furthest("task a n=8 group=below run 10s")));
+        assert!((40..=65).contains(&furthest("task a n=4 group=below run 10s\ntask b n=4 group=g run 10s")));
+        assert_eq!(furthest("task a n=8 group=g fifo=5 run 10s"), 0, "real-time tasks use no quota");
+        assert_eq!(furthest("task a n=8 run 10s"), 0, "tasks of the root group");
     }
 }

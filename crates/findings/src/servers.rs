@@ -121,8 +121,9 @@ impl Rule for ServedTasks {
 mod tests {
     use super::*;
     use crate::occupancy::ClassTimes;
-    use crate::tests::{family_and_task, sentence};
+    use crate::tests::{family_and_task, found_in_6_12, found_in_series, of, sentence};
     use fairlab_measure::episodes::{Episode, WaitCause};
+    use fairlab_sched::series::KernelSeries;
 
     #[test]
     fn a_wait_ends_by_the_server_if_it_was_picked_in_the_wait_and_just_before_its_end() {
@@ -151,5 +152,18 @@ mod tests {
             "f starved behind real-time or deadline tasks until the fair server ran them, 2 times (3ms in total); worst: f0 on CPU 3 \
              for 2ms"
         );
+    }
+
+    #[test]
+    fn tasks_that_only_the_fair_server_runs_are_found() {
+        let scenario = "cpus 1\nend 3s\ntask hog n=2 cpu=0 run 10s\ntask spin fifo=50 cpu=0 start=300ms run 10s\n";
+        let findings = found_in_6_12(scenario);
+        let finding = of(&findings, "fair-server").unwrap_or_else(|| panic!("{findings:?}"));
+        assert_eq!((finding.severity, finding.count), (Severity::High, 4), "both tasks, twice: {finding:?}");
+        assert!((900_000_000..1_100_000_000).contains(&finding.worst_ns), "{finding:?}");
+        assert!(finding.sentence.starts_with("hog starved behind real-time or deadline tasks"), "{finding:?}");
+        assert!(of(&found_in_series(KernelSeries::V6_1, scenario), "fair-server").is_none(), "6.1 has no fair server");
+        let modest = scenario.replace("run 10s\n", "loop run 5ms sleep 5ms\n");
+        assert!(of(&found_in_6_12(&modest), "fair-server").is_none(), "no task starves");
     }
 }

@@ -187,7 +187,7 @@ fn finding(about: &FindingContext<'_>, family: usize, tracks: &[&SliceTurns]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{family_and_task, sentence};
+    use crate::tests::{family_and_task, found_in_6_12, of, sentence};
 
     #[test]
     fn cut_slices_are_printed_with_the_task_that_followed_most_often() {
@@ -200,5 +200,25 @@ mod tests {
         let start = "f lost the CPU 2 of 9 times before half of the slice had passed, after 1ms on average; f0 (slice 3ms) most often to ";
         assert_eq!(cut(Some("g0")), format!("{start}g0"));
         assert_eq!(cut(None), format!("{start}a kernel thread"));
+    }
+
+    #[test]
+    fn a_slice_that_others_always_cut_is_found() {
+        let scenario = |others: &str| {
+            format!("cpus 1\nend 2s\ntask long slice=20ms cpu=0 run 10s\ntask plain cpu=0 run 10s\n{others}")
+        };
+        let findings = found_in_6_12(&scenario("task radio fifo=9 cpu=0 loop run 100us sleep 2ms\n"));
+        let finding = of(&findings, "slice-cut").unwrap_or_else(|| panic!("{findings:?}"));
+        assert!(finding.count > 200 && finding.question == Question::Task("long".to_owned()), "{finding:?}");
+        assert!(finding.sentence.contains("long (slice 20ms) most often to radio"), "{finding:?}");
+        assert!(of(&found_in_6_12(&scenario("")), "slice-cut").is_none(), "it keeps its slice");
+        let ended = found_in_6_12(&scenario("task radio fifo=9 cpu=0 loop run 100us sleep 2ms\nslice 1s long 0\n"));
+        let finding = of(&ended, "slice-cut").unwrap_or_else(|| panic!("{ended:?}"));
+        assert!(
+            finding.sentence.contains("long (slice 20ms)"),
+            "the slice that was cut, not the present one: {finding:?}"
+        );
+        let rare = scenario("task radio fifo=9 cpu=0 loop run 100us sleep 50ms\n");
+        assert!(of(&found_in_6_12(&rare), "slice-cut").is_none(), "it keeps most slices");
     }
 }

@@ -69,7 +69,7 @@ impl Rule for SlowCpus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::sentence;
+    use crate::tests::{found, of, sentence};
 
     #[test]
     fn a_low_frequency_is_printed_with_the_cpu_of_the_longest_time() {
@@ -78,5 +78,14 @@ mod tests {
             "2 times (3ms in total) the frequency of a busy CPU was too low for its utilisation, although it has higher ones; worst: \
              CPU 3 for about 2ms"
         );
+    }
+
+    #[test]
+    fn a_frequency_that_is_held_down_is_found() {
+        let board = "cpus 2\nfdom 0-1 500000 1000000\nend 400ms\ntask hog cpu=0 run 10s\n";
+        let findings = found(&format!("{board}maxfreq 0 0-1 512\n"));
+        let finding = of(&findings, "frequency-low").unwrap_or_else(|| panic!("{findings:?}"));
+        assert!(finding.worst_ns > 200_000_000, "{finding:?}");
+        assert!(of(&found(board), "frequency-low").is_none(), "schedutil follows");
     }
 }

@@ -71,7 +71,11 @@ fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::sentence;
+    use crate::tests::{find, of, sentence};
+    use fairlab_board::preset;
+    use fairlab_machine::hardware::Hardware;
+    use fairlab_machine::sim::Setup;
+    use fairlab_workload::{rtapp, scenario};
 
     #[test]
     fn more_than_one_of_twenty_periods_is_worse() {
@@ -83,5 +87,25 @@ mod tests {
     fn missed_timers_are_printed_with_the_number_of_periods() {
         let family = "f".to_owned();
         assert_eq!(sentence(MissedTimersEvidence { family, nr_arrivals: 8 }), "f missed 2 of 8 timer periods");
+    }
+
+    #[test]
+    fn timers_that_are_missed_are_found() {
+        let periodic = |tasks: u32| {
+            let text = format!(
+                r#"{{"tasks":{{"x":{{"instance":{tasks},"cpus":[0],"run":4000,"timer":{{"ref":"unique","period":10000}}}}}},
+                    "global":{{"duration":1,"calibration":"CPU0"}}}}"#
+            );
+            let hardware = Hardware::from_description(&preset("laptop-8").expect("a preset"));
+            let workload = rtapp::parse("x.json", &text, rtapp::RtAppOptions::for_cpus(8)).expect("an rt-app file");
+            let idle = scenario::parse("idle.scn", "cpus 8\nend 1s\n").expect("a scenario");
+            let mut machine =
+                Machine::new(Setup { workload, ..Setup::with_hardware(hardware, idle) }).expect("a possible machine");
+            let limits = Limits::of(&machine);
+            find(&mut machine, limits).0
+        };
+        let findings = periodic(3);
+        assert!(of(&findings, "timer-missed").is_some_and(|finding| finding.count > 10), "{findings:?}");
+        assert!(of(&periodic(2), "timer-missed").is_none(), "there is time for two");
     }
 }

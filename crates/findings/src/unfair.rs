@@ -156,7 +156,7 @@ impl Rule for Shares {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{family_and_task, sentence};
+    use crate::tests::{family_and_task, found, of, sentence};
 
     #[test]
     fn an_unfair_share_is_printed_with_the_time_that_was_due_in_the_worst_window() {
@@ -167,5 +167,20 @@ mod tests {
             "f got less than half of the CPU time that their weights entitle them to, 2 times in a window of 200ms; worst: f0 got \
              10ms of 50ms"
         );
+    }
+
+    #[test]
+    fn tasks_that_get_less_than_half_of_their_share_are_found() {
+        // Nine tasks begin on one CPU, and one task on each of the others. All may use all CPUs, but load
+        // balancing moves none.
+        let mut crowd = "cpus 4\nend 900ms\ntask crowd n=9 cpu=0 mask=0-0 run 10s\n".to_owned();
+        for (cpu, name) in [(1, "alone"), (2, "alike"), (3, "other")] {
+            crowd.push_str(&format!("task {name} cpu={cpu} mask={cpu}-{cpu} run 10s\naffinity 1ms {name} 0-3\n"));
+        }
+        (0..9).for_each(|task| crowd.push_str(&format!("affinity 1ms crowd{task} 0-3\n")));
+        let findings = found(&format!("{crowd}tune nr_migrate 0\n"));
+        let finding = of(&findings, "unfair-share").unwrap_or_else(|| panic!("{findings:?}"));
+        assert!(finding.sentence.starts_with("crowd got less than half"), "{}", finding.sentence);
+        assert!(of(&found(&crowd), "unfair-share").is_none(), "balancing makes it fair");
     }
 }

@@ -228,7 +228,7 @@ fn findings(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::{family_and_task, printed, sentence};
+    use crate::tests::{family_and_task, found, of, printed, rules_and_families, sentence};
 
     #[test]
     fn a_long_wait_names_its_limit_its_object_and_the_class_that_ran_meanwhile() {
@@ -254,5 +254,74 @@ mod tests {
             runtime.to_string(),
             "f waited for the quota of g for more than 1ms 1 time; worst: f0 for at least 2ms, not ended"
         );
+    }
+
+    #[test]
+    fn a_task_that_gets_no_cpu_starves_and_one_that_gets_it_late_is_late() {
+        let findings =
+            found("cpus 1\nend 300ms\ntask hog fifo=10 cpu=0 run 10s\ntask poor cpu=0 loop run 100us sleep 1ms\n");
+        let finding = of(&findings, "starvation").unwrap_or_else(|| panic!("{findings:?}"));
+        assert_eq!((finding.severity, finding.question.clone()), (Severity::High, Question::Task("poor".to_owned())));
+        assert!(finding.worst_ns > 250_000_000, "{finding:?}");
+        let findings =
+            found("cpus 1\nend 300ms\ntask hog cpu=0 run 10s\ntask late batch cpu=0 loop run 100us sleep 5ms\n");
+        let finding = of(&findings, "late-wakeup").unwrap_or_else(|| panic!("{findings:?}"));
+        assert!(finding.count > 5 && finding.worst_ns > 1_000_000, "{finding:?}");
+    }
+
+    #[test]
+    fn a_task_waits_behind_the_class_that_the_running_task_has_then() {
+        let behind = |policy: &str| {
+            let text =
+                format!("cpus 1\nend 300ms\ntask spin cpu=0 run 10s\ntask nap cpu=0 run 100us sleep 5ms\n{policy}");
+            let findings = found(&text);
+            of(&findings, "late-wakeup").map(|finding| finding.sentence.ends_with(", behind real-time tasks"))
+        };
+        assert_eq!(behind("policy 8ms spin fifo=5\n"), Some(true), "it became a real-time task while it ran");
+        assert_eq!(behind("policy 8ms spin fifo=5\npolicy 60ms spin fair\n"), Some(true));
+    }
+
+    #[test]
+    fn who_waits_for_the_quota_of_his_group_does_not_wait_for_a_cpu() {
+        let scenario = |quota: &str| format!("cpus 2\nend 500ms\ngroup g {quota}\ntask a group=g n=2 cpu=0 run 10s\n");
+        let findings = found(&scenario("quota=20ms period=100ms"));
+        assert!(of(&findings, "starvation").is_none(), "{findings:?}");
+        let idle = of(&findings, "idle-while-waiting").map_or(0, |finding| finding.worst_ns);
+        assert!(idle < 20_000_000, "until load balancing separates the two: {findings:?}");
+        assert!(of(&found(&scenario("quota=20ms period=100ms").replace("group=g", "")), "starvation").is_none());
+        let hogged = scenario("quota=20ms period=100ms") + "task rt fifo=10 cpu=0 n=2 start=150ms run 10s\n";
+        assert!(of(&found(&hogged), "starvation").is_some(), "the group has quota, so the tasks wait for a CPU");
+    }
+
+    #[test]
+    fn a_deadline_task_beyond_its_runtime_is_throttled_and_waits_for_no_cpu() {
+        let (rules, families) = rules_and_families("cpus 4\nend 2s\ntask dl dl=10ms/600ms/600ms cpu=0 run 10s\n");
+        assert_eq!(rules, ["throttled"]);
+        assert_eq!(families[0].wait_ns, 0);
+        assert!(families[0].throttled_ns > 1_900_000_000, "{families:?}");
+    }
+
+    #[test]
+    fn real_time_tasks_beyond_their_runtime_are_throttled() {
+        // By default the class may use 950 ms of each second.
+        let scenario = "cpus 4\nend 4s\nfeature RT_RUNTIME_SHARE 0\ntask rt fifo=5 cpu=0 mask=0-0 run 10s\n";
+        let (rules, families) = rules_and_families(scenario);
+        assert_eq!(rules, ["throttled"]);
+        assert_eq!(families[0].wait_ns, 0);
+        assert!((150_000_000..250_000_000).contains(&families[0].throttled_ns), "{families:?}");
+    }
+
+    #[test]
+    fn a_container_that_waits_for_its_quota_is_found_and_one_that_does_not_wait_is_not() {
+        let container = |quota: &str| {
+            format!(
+                "cpus 4\nend 2s\ngroup box quota={quota} period=200ms\ntask web group=box cpu=0 run 40ms sleep 60ms\n"
+            )
+        };
+        let (rules, families) = rules_and_families(&container("30ms"));
+        assert_eq!(rules, ["throttled"]);
+        assert!(families[0].throttled_ns > 1_000_000_000 && families[0].wait_ns == 0, "{families:?}");
+        let (rules, families) = rules_and_families(&container("200ms"));
+        assert_eq!((rules.len(), families[0].throttled_ns), (0, 0), "{families:?}");
     }
 }
