@@ -141,7 +141,7 @@ class Comparison:
         """Compares two values. Numbers that no metric contains must be listed as such."""
         if reported is None and recomputed is NOTHING:
             return
-        if isinstance(reported, dict):
+        if isinstance(reported, dict) and path not in self.others:
             self.walk_dict(path, place, reported, recomputed)
         elif isinstance(reported, list):
             self.walk_list(path, place, reported, recomputed)

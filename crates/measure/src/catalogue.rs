@@ -116,5 +116,6 @@ fn matches(pattern: &str, path: &str) -> bool {
 
 /// Whether the number at a path is a metric, or excluded with a reason.
 pub fn is_known(path: &str) -> bool {
-    MetricInfo::from_path(path).is_some() || NO_METRICS.iter().any(|(_, excluded)| excluded.contains(&path))
+    let is_excluded = |patterns: &&[&str]| patterns.iter().any(|pattern| matches(pattern, path));
+    MetricInfo::from_path(path).is_some() || NO_METRICS.iter().map(|(_, patterns)| patterns).any(is_excluded)
 }

@@ -221,7 +221,7 @@ metrics! {
     level("ns", Less, "timer expiries, marks of the benchmark's model") => "bench.threads[].last_ns";
 }
 
-/// Numbers in results that are not measured, by the reason.
+/// Numbers in results that are not measured, by the reason. A path that ends in `{}` has all keys.
 pub const NO_METRICS: &[(&str, &[&str])] = &[
     ("setting: requested length", &["cut_short_of_ns"]),
     (
@@ -262,37 +262,7 @@ pub const NO_METRICS: &[(&str, &[&str])] = &[
         "time of the worst or the last occurrence",
         &["findings[].at_ns", "findings[].last_ns", "findings[].only_in_first_ns"],
     ),
-    (
-        "value in the sentence of a finding",
-        &[
-            "findings[].evidence.average_ns",
-            "findings[].evidence.capacity",
-            "findings[].evidence.cpu",
-            "findings[].evidence.deadline_ns",
-            "findings[].evidence.due_ns",
-            "findings[].evidence.got_ns",
-            "findings[].evidence.idle_cpu",
-            "findings[].evidence.kept_ns",
-            "findings[].evidence.khz",
-            "findings[].evidence.lag_ns",
-            "findings[].evidence.limit_ns",
-            "findings[].evidence.measured_ns",
-            "findings[].evidence.nr_arrivals",
-            "findings[].evidence.nr_kicks",
-            "findings[].evidence.nr_turns",
-            "findings[].evidence.nr_waits",
-            "findings[].evidence.nr_wakeups",
-            "findings[].evidence.nr_with_moves",
-            "findings[].evidence.percent",
-            "findings[].evidence.ran_ns",
-            "findings[].evidence.since_ns",
-            "findings[].evidence.slice_ns",
-            "findings[].evidence.speed_percent",
-            "findings[].evidence.window_ns",
-            "findings[].evidence.within_ns",
-            "findings[].evidence.work_ns",
-        ],
-    ),
+    ("value in the sentence of a finding", &["findings[].evidence{}"]),
     ("CPU of the question about a finding", &["findings[].question.balance", "findings[].question.cpu"]),
     ("number of a domain level", &["measure.passes[].level"]),
     ("time since which a task is stuck", &["standstill.stuck[].since_ns"]),
