@@ -31,6 +31,7 @@ import judgements
 import log as event_log
 import metrics
 import page
+import registry
 import tables
 import witnesses
 
@@ -322,9 +323,9 @@ def print_claims(audited, random_runs):
     if random_runs < BIG:
         return []
     never = [kind for kind in kinds_of("explain") if not by_kind[kind]]
-    never += [kind for kind in kinds_of("findings") if not by_kind["finding " + kind] and kind not in evidence.FAULTS]
-    rules = {rule for rule in [*evidence.RULES.values(), *evidence.WAITS.values()] if rule}
-    few_rules = sorted(rule for rule in rules if by_rule[rule] < FEWEST_FINDINGS)
+    faults = {rule.kind for rule in registry.RULES if rule.is_fault}
+    never += [kind for kind in kinds_of("findings") if not by_kind["finding " + kind] and kind not in faults]
+    few_rules = sorted({rule.name for rule in registry.RULES if by_rule[rule.name] < FEWEST_FINDINGS})
     few = sorted(what for what in cases.EXPLAINED if by_ingredient[what] < FEWEST_ANSWERS)
     for what, names in [("never checked", never), (f"fewer than {FEWEST_FINDINGS} findings", few_rules),
                         (f"fewer than {FEWEST_ANSWERS} explanations", few)]:

@@ -3,6 +3,8 @@
 
 import re
 
+import registry
+
 
 def family_in(finding):
     """Returns the task family that a finding is about; None for findings about CPUs."""
@@ -37,18 +39,6 @@ KEYS = {
     "measure.complaints": lambda row: row["cpu"],
     "measure.times": lambda row: row["path"],
     "measure.times.usecs": lambda row: (row[0],),
-}
-
-# Rules whose findings follow from events alone; `sampled.py` compares the others.
-RECOMPUTED_FINDINGS = {
-    "starvation",
-    "late-wakeup",
-    "throttled",
-    "deadline-missed",
-    "ping-pong",
-    "vain-kicks",
-    "timer-missed",
-    "never-woken",
 }
 
 # Metrics that the event log cannot give, with the reason. Everything else must be recomputed.
@@ -180,7 +170,8 @@ class Comparison:
             return
         key_of = KEYS.get(path)
         if path == "findings":
-            reported = [row for row in reported if row["rule"] in RECOMPUTED_FINDINGS]
+            names = registry.with_rows()
+            reported = [row for row in reported if row["rule"] in names]
             reported = [row for row in reported if (row["rule"], family_in(row)) not in self.unclear]
         recomputed = recomputed if isinstance(recomputed, dict) else {}
         seen = set()

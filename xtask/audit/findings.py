@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Recomputes findings that follow from events: rule and task family with count, total and worst duration.
 
-Rules that sample the scheduler's state (averages, affinity) are in `sampled.py`.
+Here are waits and deadlines, which several rules share; other rules are in `rules`. Findings that depend on samples of the
+scheduler's state (averages, affinity) are recomputed by `sampled.py`.
 """
 
 import re
 from collections import defaultdict
 
+import registry
 from log import replay_tasks
 
 MS = 1_000_000
-STARVATION, LATENCY, BACK_WITHIN = 500 * MS, 10 * MS, MS
+STARVATION, LATENCY = 500 * MS, 10 * MS
 
 # Time between the block of a task, as the machine counts it, and the switch to the next task.
 BLOCK_NS = MS
@@ -112,64 +114,20 @@ def waits(log):
     return found, {(rule, family) for rule in ("late-wakeup", "deadline-missed") for family in families}
 
 
-def ping_pong(log):
-    """Returns the quick returns of the tasks that returned often, by family."""
-    last, returns = {}, defaultdict(int)
-    for event in log.of("migrate", counted=True):
-        number = event["task"]
-        before = last.get(number)
-        if before and before["from"] == event["to"] and event["t"] - before["t"] <= BACK_WITHIN:
-            returns[number] += 1
-        last[number] = event
-    families = defaultdict(int)
-    for number, count in returns.items():
-        is_often = count >= 20 and count * 1_000_000_000 > 50 * max(log.end - log.from_t, 1)
-        if is_often and log.family_of(number):
-            families[log.family_of(number)] += count
-    return families
+def rows_of_waits(rule):
+    """Returns the function that returns the findings of a rule about waits or deadlines, by family."""
+    def rows(log, _families):
+        return {family: found.row(log.machine["t"]) for (name, family), found in log.found_waits.items() if name == rule}
 
-
-def wasted_kicks(log):
-    """Returns the number of kicks that moved no task, None if they were few or moved enough."""
-    pending, kicks, with_moves = set(), 0, 0
-    for event in log.of("kick", "pass", counted=True):
-        if event["e"] == "kick":
-            if event["kicked"] and event["flags"] & 1 and event["target"] is not None:
-                kicks += 1
-                pending.add(event["target"])
-        elif event["moved"] > 0 and event["on"] in pending:
-            pending.remove(event["on"])
-            with_moves += 1
-    return kicks - with_moves if kicks >= 100 and with_moves * 50 < kicks else None
-
-
-def never_woken(log, tasks):
-    """Returns bounds of the findings about tasks that wait for ever: these are blocked until the end."""
-    blocked = defaultdict(list)
-    for number in log.forks:
-        intervals = tasks[number].intervals
-        if log.family_of(number) and intervals and intervals[-1][2] == "blocked":
-            blocked[log.family_of(number)].append(log.cut(intervals[-1][0], log.end) + BLOCK_NS)
-    return {
-        family: {"count": AtMost(len(times)), "total_ns": AtMost(sum(times)), "worst_ns": AtMost(max(times))}
-        for family, times in blocked.items()
-    }
+    return rows
 
 
 def of_run(log, families):
     """Returns the findings by rule and family, and those that are unclear; the family is None for the machine."""
     found, unclear = waits(log)
     log.found_waits = {key: occurrences for key, occurrences in found.items() if key not in unclear}
-    rows = {key: occurrences.row(log.machine["t"]) for key, occurrences in log.found_waits.items()}
-    for family, count in ping_pong(log).items():
-        rows["ping-pong", family] = {"count": count, "total_ns": 0, "worst_ns": 0}
-    wasted = wasted_kicks(log)
-    if wasted is not None:
-        rows["vain-kicks", None] = {"count": wasted, "total_ns": 0, "worst_ns": 0}
-    if families:
-        tasks = replay_tasks(log)
-        rows.update({("never-woken", family): row for family, row in never_woken(log, tasks).items()})
-    for family, row in families.items():
-        if row["timers"] and row["timers"]["missed"] > 0:
-            rows["timer-missed", family] = {"count": row["timers"]["missed"], "total_ns": 0, "worst_ns": 0}
+    rows = {}
+    for rule in registry.RULES:
+        of_rule = rule.rows(log, families) if rule.rows else {}
+        rows.update(((rule.name, family), row) for family, row in of_rule.items())
     return rows, unclear

@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 
 import findings
-from compare import RECOMPUTED_FINDINGS
+import registry
 from log import replay_tasks
 from metrics import Near
 
@@ -130,7 +130,7 @@ def compare(comparison, run, rules, log):
         check("segments", f"CPU {cpu} order", all(one[1] <= two[0] for one, two in zip(own, own[1:])), True)
         check("segments", f"CPU {cpu} rules", all(row[5] <= len(rules) for row in own), True)
     series(check, run, log)
-    worst = [finding["worst_ns"] for finding in run["findings"] or [] if finding["rule"] in RECOMPUTED_FINDINGS]
+    worst = [finding["worst_ns"] for finding in run["findings"] or [] if finding["rule"] in registry.with_rows()]
     recomputed, _ = findings.of_run(log, {})
     for (rule, family), row in recomputed.items():
         check("findings", f"{rule} of {family}", row["worst_ns"] in worst, True)
