@@ -3,7 +3,7 @@
 
 Counts and durations are compared elsewhere (`findings.py`). Here each finding is checked at its worst moment: what its
 sentence states about a task, a CPU and what ran meanwhile. The checks are those of the modules in `rules`. A kind of evidence
-without a check is a difference.
+without a check is a difference, and so is a value of evidence that no check reads.
 """
 
 from collections import Counter
@@ -16,6 +16,29 @@ from moment import Moment
 
 # Part of the measured time at whose start findings are marked.
 START_PART = 10
+
+
+class Values(dict):
+    """Evidence of a finding that records which of its values checks have read."""
+
+    def __init__(self, evidence):
+        super().__init__(evidence)
+        self.read = {"kind"}
+
+    def __getitem__(self, key):
+        self.read.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key, default=None):
+        self.read.add(key)
+        return super().get(key, default)
+
+    def ignore(self, *keys):
+        """Marks values that a check cannot recompute in this run."""
+        self.read.update(keys)
+
+    def unread(self):
+        return sorted(key for key in self if key not in self.read)
 
 
 class EvidenceChecker:
@@ -79,6 +102,7 @@ class EvidenceChecker:
 
 def audit(comparison, log, findings):
     """Checks the findings of a run, and returns the number of checked ones by kind."""
+    findings = [{**finding, "evidence": Values(finding["evidence"])} for finding in findings]
     checker = EvidenceChecker(log, comparison.add_claim)
     for finding in sorted(findings, key=lambda finding: finding["at_ns"]):
         checker.check(finding)
@@ -86,5 +110,8 @@ def audit(comparison, log, findings):
     for rule in registry.RULES:
         if rule.check_all:
             rule.check_all(checker, [finding for finding in findings if finding["rule"] == rule.name])
+    for finding in findings:
+        for key in finding["evidence"].unread():
+            comparison.add_claim(f"{finding['evidence']['kind']}.{key}", finding["sentence"], "a value that no check reads", "a check")
     comparison.nr_compared += sum(len(finding["evidence"]) for finding in findings)
     return Counter("finding " + finding["evidence"]["kind"] for finding in findings)
