@@ -46,8 +46,11 @@ def check(checker, finding, evidence, numbers):
         ranks = {rank: name for name, rank in RANKS.items()}
         most = [rank for rank, ns in shares.items() if 2 * ns > shares.total()]
         checker.expect(finding, "behind", evidence["behind"], ranks.get(most[0]) if most else None)
-    if measure == "runtime":
+    elif measure == "runtime":
         checker.expect(finding, "behind", evidence["behind"], None)
+    else:
+        # Two tasks of the name waited as long, or the wait ended throttled: the log does not tell which shares are the finding's.
+        evidence.ignore("behind")
 
 
 def is_worst(checker, finding, number, state):
