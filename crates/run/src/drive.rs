@@ -5,7 +5,7 @@
 
 use crate::observers::RunObservers;
 use crate::prepare::ReadyRun;
-use crate::warmup::WarmupPlan;
+use crate::warmup::{SettleDetector, WarmupPlan};
 use fairlab_findings::{Finding, Findings, Limits};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::Observer;
@@ -29,12 +29,148 @@ fn sampling_interval(length: Nanos) -> Nanos {
     Nanos(length.0.div_ceil(MIN_SAMPLES).clamp(1, MAX_INTERVAL.0))
 }
 
+/// Run in progress: the one loop of all runs, which the caller advances step by step.
+///
+/// A step simulates up to [`MAX_INTERVAL`], or a few milliseconds of a benchmark. What was measured before the end of the
+/// warm-up is discarded. A run that settles before the latest end of its warm-up ends so much earlier. A benchmark's run also
+/// ends once all tasks have exited, and any run if a trace cannot be written.
+#[derive(Debug)]
+pub struct Drive {
+    is_bench: bool,
+    /// Simulated time between two steps.
+    step: Nanos,
+    /// End of the last step, on the machine's clock.
+    until: Nanos,
+    /// Whether the machine has more events, and the run is to continue.
+    has_more: bool,
+    /// Warm-up that has not ended.
+    warmup: Option<RunningWarmup>,
+    /// Number of steps since the end of the warm-up.
+    nr_steps: u64,
+}
+
+/// Warm-up of a run in progress.
+#[derive(Debug)]
+struct RunningWarmup {
+    end: Nanos,
+    /// Simulated time after the warm-up.
+    measured: Nanos,
+    detector: Option<SettleDetector>,
+}
+
+impl Drive {
+    /// Starts a machine.
+    ///
+    /// # Errors
+    /// If a program makes no progress.
+    pub fn start<E: Engine>(
+        machine: &mut Machine<E>,
+        observers: &mut RunObservers,
+        warmup: WarmupPlan,
+    ) -> Result<Self, RunError> {
+        let is_bench = observers.bench.is_some();
+        let step = if is_bench { BENCH_STEP } else { sampling_interval(machine.duration()) };
+        machine.start(observers)?;
+        let latest = warmup.latest();
+        let warmup = (latest > Nanos::ZERO).then(|| RunningWarmup {
+            end: START + latest,
+            measured: machine.duration().saturating_since(latest),
+            detector: warmup.detector(),
+        });
+        Ok(Self { is_bench, step, until: START, has_more: true, warmup, nr_steps: 0 })
+    }
+
+    /// Simulates the next step. Returns false if the run has ended; then the machine is finished.
+    ///
+    /// # Errors
+    /// If a program makes no progress.
+    pub fn next<E: Engine>(
+        &mut self,
+        machine: &mut Machine<E>,
+        observers: &mut RunObservers,
+    ) -> Result<bool, RunError> {
+        while self.has_more {
+            match self.warmup.as_ref().map(|warmup| warmup.end) {
+                Some(end) if self.until < end => self.step_of_warmup(machine, observers)?,
+                Some(end) => {
+                    self.end_warmup(machine, observers, end);
+                    continue;
+                }
+                None if self.is_done(machine) => break,
+                None => {
+                    self.until += self.step;
+                    self.nr_steps += 1;
+                    self.advance(machine, observers)?;
+                }
+            }
+            if self.has_more {
+                return Ok(true);
+            }
+        }
+        if let Some(end) = self.warmup.as_ref().map(|warmup| warmup.end) {
+            self.end_warmup(machine, observers, end);
+        }
+        machine.finish(observers);
+        Ok(false)
+    }
+
+    /// Ends the run at the last step. The machine is finished by the following call of [`Self::next`].
+    pub fn stop<E: Engine>(&mut self, machine: &mut Machine<E>) {
+        machine.end_at(self.until);
+        self.has_more = false;
+    }
+
+    fn step_of_warmup<E: Engine>(
+        &mut self,
+        machine: &mut Machine<E>,
+        observers: &mut RunObservers,
+    ) -> Result<(), RunError> {
+        let Some(RunningWarmup { end, detector, .. }) = &self.warmup else { return Ok(()) };
+        let reading = detector.as_ref().map_or(*end, |detector| START + detector.next());
+        self.until = (self.until + self.step).min(reading);
+        self.advance(machine, observers)?;
+        let Some(RunningWarmup { end, measured, detector: Some(detector) }) = &mut self.warmup else { return Ok(()) };
+        if self.has_more
+            && self.until == reading
+            && let Some(settling) = detector.read(machine)
+        {
+            *end = self.until;
+            machine.end_at(self.until + *measured);
+            observers.settling = Some(settling);
+        }
+        Ok(())
+    }
+
+    fn end_warmup<E: Engine>(&mut self, machine: &Machine<E>, observers: &mut RunObservers, end: Nanos) {
+        self.warmup = None;
+        observers.reset(machine, end);
+        if self.is_bench {
+            self.until = START + machine.elapsed();
+        }
+    }
+
+    /// Whether all tasks of a benchmark have exited, which is checked at some steps.
+    fn is_done<E: Engine>(&self, machine: &Machine<E>) -> bool {
+        let is_checked = self.is_bench && self.nr_steps > 0 && self.nr_steps.is_multiple_of(CHECK_EVERY_STEPS);
+        is_checked && machine.is_done()
+    }
+
+    /// Advances the machine to the end of the step.
+    fn advance<E: Engine>(&mut self, machine: &mut Machine<E>, observers: &mut RunObservers) -> Result<(), RunError> {
+        self.has_more = machine.advance(observers, self.until)?;
+        observers.sample_findings(machine, self.until.min(START + machine.duration()));
+        self.has_more &= !observers.has_failed();
+        if self.has_more {
+            observers.sample(machine);
+        }
+        Ok(())
+    }
+}
+
 /// Progress callback: called after each step with the simulated time, and returns whether the run continues.
 pub type StepFn<'a> = &'a mut dyn FnMut(Nanos) -> bool;
 
-/// Runs a machine to its end, or until `on_step` returns false or a trace cannot be written. A benchmark's
-/// run also ends once all tasks have exited. What was measured before the end of the warm-up is discarded. A run that
-/// settles before the latest end of its warm-up ends so much earlier.
+/// Runs a machine to its end, or until `on_step` returns false; see [`Drive`].
 ///
 /// # Errors
 /// If a program makes no progress.
@@ -44,62 +180,13 @@ pub fn drive<E: Engine>(
     warmup: WarmupPlan,
     on_step: StepFn<'_>,
 ) -> Result<(), RunError> {
-    let is_bench = observers.bench.is_some();
-    let step = if is_bench { BENCH_STEP } else { sampling_interval(machine.duration()) };
-    machine.start(observers)?;
-    let (mut until, mut has_more) = (START, true);
-    let mut warmup_end = START + warmup.latest();
-    let measured = machine.duration().saturating_since(warmup.latest());
-    let mut detector = warmup.detector();
-    while has_more && until < warmup_end {
-        let reading = detector.as_ref().map_or(warmup_end, |detector| START + detector.next());
-        until = (until + step).min(reading);
-        has_more = advance(machine, observers, until, on_step)?;
-        if let Some(detector) = detector.as_mut().filter(|_| has_more && until == reading)
-            && let Some(settling) = detector.read(machine)
-        {
-            warmup_end = until;
-            machine.end_at(until + measured);
-            observers.settling = Some(settling);
+    let mut run = Drive::start(machine, observers, warmup)?;
+    while run.next(machine, observers)? {
+        if !on_step(machine.elapsed()) {
+            run.stop(machine);
         }
     }
-    if warmup_end > START {
-        observers.reset(machine, warmup_end);
-        if is_bench {
-            until = START + machine.elapsed();
-        }
-    }
-    let mut nr_steps = 0_u64;
-    while has_more {
-        until += step;
-        nr_steps += 1;
-        has_more = advance(machine, observers, until, on_step)?;
-        if is_bench && nr_steps.is_multiple_of(CHECK_EVERY_STEPS) && machine.is_done() {
-            break;
-        }
-    }
-    machine.finish(observers);
     Ok(())
-}
-
-/// Advances by one step. Returns whether the run continues; if it does not, it ends with this step.
-fn advance<E: Engine>(
-    machine: &mut Machine<E>,
-    observers: &mut RunObservers,
-    until: Nanos,
-    on_step: StepFn<'_>,
-) -> Result<bool, RunError> {
-    let has_more = machine.advance(observers, until)?;
-    observers.sample_findings(machine, until.min(START + machine.duration()));
-    if !has_more || observers.has_failed() {
-        return Ok(false);
-    }
-    observers.sample(machine);
-    if !on_step(machine.elapsed()) {
-        machine.end_at(until);
-        return Ok(false);
-    }
-    Ok(true)
 }
 
 /// Starts a machine and runs it up to a time on its clock, or to its end if that comes first.
