@@ -234,6 +234,6 @@ mod tests {
         );
         let build = KernelBuild { jobs: 8, objects: 5, seed: 0 };
         assert_eq!(page(ElapsedFormat::Build(build), 9.25), "make -j8: 5 objects\n\nreal\t0m9.250s\nuser\t1m1.500s\n");
-        assert_eq!(page(ElapsedFormat::Plain("nap"), 0.25), "nap: 0.250000 s\n");
+        assert_eq!(page(ElapsedFormat::Plain("program"), 0.25), "program: 0.250000 s\n");
     }
 }
