@@ -26,6 +26,7 @@ import compare
 import comparisons
 import evidence
 import exports
+import first_difference
 import headlines
 import judgements
 import log as event_log
@@ -152,7 +153,7 @@ def audit_comparison(name, file, length, options, arm, directory):
     reported, error = fairlab(arguments, directory)
     if reported is None:
         return {"name": name, "error": error.strip().splitlines()[:4]}
-    by_arm, nr_events = [], 0
+    by_arm, nr_events, first_logs = [], 0, []
     for own_options in ([], options):
         runs = []
         for seed in range(1, comparisons.REPETITIONS + 1):
@@ -162,10 +163,13 @@ def audit_comparison(name, file, length, options, arm, directory):
             log = event_log.Log(log_file)
             nr_events += len(log.events)
             runs.append(metrics.of_run(log))
+            if seed == 1:
+                first_logs.append(log)
         by_arm.append(runs)
     comparison = compare.Comparison(CATALOGUE)
     names = comparisons.read_names(ROOT / "docs/book/src/reference/metric-catalogue.md")
     comparisons.check(comparison, reported, by_arm, names)
+    first_difference.check(comparison, reported, first_logs)
     return result(name, comparison, [], nr_events)
 
 

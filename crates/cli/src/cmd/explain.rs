@@ -6,7 +6,6 @@
 //! manifest.
 
 use crate::args::ExplainArgs;
-use crate::execution::explain::explain_moment;
 use crate::execution::rerun;
 use crate::output::{Output, sanitize, wrap};
 use crate::values::error::CliError;
@@ -14,6 +13,7 @@ use fairlab_explain::{Explanation, Question};
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::Machine;
 use fairlab_run::drive::drive_on;
+use fairlab_run::explain::explain_moment;
 use fairlab_run::manifest::Manifest;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::message::Message;

@@ -4,7 +4,7 @@
 //! The run is repeated to find them, and again up to the worst moment of each finding that is explained.
 
 use crate::args::FindingsArgs;
-use crate::execution::{explain, recording, rerun};
+use crate::execution::{recording, rerun};
 use crate::output::progress::Progress;
 use crate::output::{Output, wrap};
 use crate::values::error::CliError;
@@ -12,6 +12,7 @@ use fairlab_board::Hz;
 use fairlab_explain::Question;
 use fairlab_findings::{Finding, Limits, Severity};
 use fairlab_run::drive::find;
+use fairlab_run::explain::explain_moment;
 use fairlab_run::manifest::{MANIFEST, Manifest};
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
@@ -118,6 +119,6 @@ fn explain_sentences(manifest: &Manifest, finding: &Finding) -> Result<Vec<Strin
         return Ok(Vec::new());
     }
     let mut machine = rerun::repeat(manifest)?.machine;
-    let explanation = explain::explain_moment(&mut machine, &finding.question, Nanos(finding.at_ns))?;
+    let explanation = explain_moment(&mut machine, &finding.question, Nanos(finding.at_ns))?;
     Ok(explanation.sentences().map(str::to_owned).collect())
 }

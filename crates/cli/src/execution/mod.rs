@@ -3,7 +3,6 @@
 
 pub(crate) mod check;
 pub(crate) mod execute;
-pub(crate) mod explain;
 pub(crate) mod exports;
 pub(crate) mod kernel_tree;
 pub(crate) mod page;

@@ -37,7 +37,7 @@ fn the_schemas_in_the_repository_are_those_that_the_program_writes() {
 }
 
 /// Numbers that a comparison computes from the metrics of its runs, and its settings.
-const OF_EXPERIMENTS: [&str; 25] = [
+const OF_EXPERIMENTS: [&str; 27] = [
     "comparison.detect_percent",
     "comparison.distinct",
     "comparison.enough",
@@ -61,6 +61,8 @@ const OF_EXPERIMENTS: [&str; 25] = [
     "comparison.tests",
     "comparison.work_changes[][].percent",
     "cut_short_of_runs",
+    "first_differences[].at_ns",
+    "first_differences[].runs[].cpu",
     "first_seed",
     "looks[]",
 ];
@@ -78,8 +80,9 @@ fn each_number_of_a_format_is_in_the_catalogue_of_metrics() {
             assert!(is_known(&own), "{form}: {path} is neither a metric nor excluded");
         }
     }
-    // The audit of comparisons recomputes each field of verdicts and notes.
-    let is_conclusion = |path: &String| path.starts_with("verdicts[].") || path.starts_with("notes[].");
+    // The audit recomputes each field of verdicts, notes and explanations.
+    let audited = ["verdicts[].", "notes[].", "first_differences[].runs[].claims[]."];
+    let is_conclusion = |path: &String| audited.iter().any(|start| path.starts_with(start));
     let (of_results, own): (Vec<String>, Vec<String>) = numbers("experiment")
         .into_iter()
         .filter(|path| !is_conclusion(path))

@@ -19,6 +19,7 @@ use crate::values::interrupt;
 use crate::values::whole_file::AtomicFile;
 use fairlab_experiment::comparison::{Comparison, ComparisonRules};
 use fairlab_experiment::{repeat, until_found};
+use fairlab_run::first_difference::{FirstDifference, first_difference};
 use fairlab_run::job::RunOutputs;
 use fairlab_run::kernels::additions::MissingAddition;
 use fairlab_run::spec::RunSpec;
@@ -93,6 +94,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     let seedless = is_single && args.seed.is_none();
     let runs = how.runs.unwrap_or(1);
     let telling = if how.until_significant { Err(budget) } else { Ok(runs as usize * trials.len()) };
+    let specs: Vec<RunSpec> = trials.iter().map(|trial| trial.with_seed((!seedless).then_some(first_seed))).collect();
     let mut arms_of = TrialArms::new(trials, &how.metric, seedless, telling);
     if is_single {
         let outputs = |arm: &Arm| {
@@ -143,6 +145,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     let whole = if how.until_significant { 0 } else { runs };
     let is_whole = !how.until_significant && found.0.repetitions as u64 == runs;
     let stopped_by = interrupt::requested().filter(|_| !is_whole);
+    let first_differences = first_differences(&specs, &found.0)?;
     let report = ExperimentReport {
         schema: report::SCHEMA,
         arms: arms.iter().map(|arm| arm.name.clone()).collect(),
@@ -157,6 +160,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         facts: arms_of.facts(arms),
         results: arms_of.take_results(),
         has_all_rows: args.all || is_single,
+        first_differences,
     };
     write_reports(output, args, &report)?;
     if let Some(signal) = stopped_by {
@@ -164,6 +168,19 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         return Err(CliError::Stopped { signal });
     }
     gate::gate(args, &report)
+}
+
+/// Returns the first difference of each arm from the first one, as far as the built-in scheduler runs both with one workload.
+fn first_differences(specs: &[RunSpec], comparison: &Comparison) -> Result<Vec<Option<FirstDifference>>, CliError> {
+    let is_comparable = |spec: &RunSpec| spec.settings.kernel_engine().is_none() && spec.workload == specs[0].workload;
+    let of_arm = |arm: usize| {
+        let is_equal = arm > 0 && comparison.identical[arm - 1];
+        if arm == 0 || is_equal || !is_comparable(&specs[0]) || !is_comparable(&specs[arm]) {
+            return Ok(None);
+        }
+        Ok(first_difference([&specs[0], &specs[arm]])?)
+    };
+    (0..specs.len()).map(of_arm).collect()
 }
 
 /// Rejects a comparison whose arms differ, but in which no metric can be better or worse.

@@ -2,7 +2,6 @@
 //! Checks whether a scenario breaks a property: by the rules of findings, or by comparing two arms.
 
 use crate::execution::execute::refuse_engine;
-use crate::execution::explain;
 use crate::execution::trial::Trial;
 use crate::values::arms::{Arm, parse_arm};
 use crate::values::error::CliError;
@@ -12,6 +11,7 @@ use fairlab_experiment::{Arms, Observation, repeat};
 use fairlab_findings::{Finding, Limits};
 use fairlab_fuzz::{FuzzCase, PropertyCheck, Violation, scenario};
 use fairlab_run::drive::find;
+use fairlab_run::explain::explain_moment;
 use fairlab_run::input::InputFile;
 use fairlab_run::prepare::{ReadyRun, prepare};
 use fairlab_run::settings::Settings;
@@ -132,7 +132,7 @@ impl CaseChecker {
     pub(super) fn explain_violation(&self, text: String, broken: &Violation) -> Result<Vec<String>, CliError> {
         let Some(question) = &broken.question else { return Ok(Vec::new()) };
         let mut machine = ready(&self.spec(text))?.machine;
-        let explanation = explain::explain_moment(&mut machine, question, Nanos(broken.at_ns))?;
+        let explanation = explain_moment(&mut machine, question, Nanos(broken.at_ns))?;
         Ok(explanation.sentences().map(str::to_owned).collect())
     }
 }

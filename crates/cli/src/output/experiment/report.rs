@@ -6,6 +6,7 @@ use super::verdict::ArmVerdict;
 use fairlab_experiment::comparison::{Comparison, MetricRow};
 use fairlab_experiment::work::is_at_equal_work;
 use fairlab_measure::summary::{RunSubject, RunSummary};
+use fairlab_run::first_difference::FirstDifference;
 use fairlab_run::kernels::additions::MissingAddition;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,6 +43,9 @@ pub(crate) struct ExperimentReport {
     /// code.
     #[serde(skip)]
     pub(crate) facts: Vec<Note>,
+    /// For each arm, the first moment of the first repetition at which it and the first arm run different tasks; null for the
+    /// first arm, for equal runs, and if one of the two has a compiled-kernel engine or a workload of its own.
+    pub(crate) first_differences: Vec<Option<FirstDifference>>,
     /// Summary of each arm's run, if each arm ran once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) results: Vec<RunSummary>,

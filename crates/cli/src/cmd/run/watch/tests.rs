@@ -124,7 +124,7 @@ fn a_step_ends_at_the_next_decision_and_why_is_what_explain_says() {
     let question = listeners.watcher.question().expect("there was a decision");
     let (mut again, at) = (self::machine(), session.at);
     let moment = at.saturating_since(START);
-    let explained = crate::execution::explain::explain_moment(&mut again, &question, moment).expect("it is answered");
+    let explained = fairlab_run::explain::explain_moment(&mut again, &question, moment).expect("it is answered");
     assert_eq!(why, explained.sentences().collect::<Vec<_>>());
     session.view.update(&machine, &listeners.watcher);
     let text = drawn(&mut session.view, 80, 24).join("\n");

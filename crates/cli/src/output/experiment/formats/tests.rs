@@ -43,6 +43,7 @@ fn report_of(repetitions: u64) -> ExperimentReport {
         kernel: "6.1".to_owned(),
     };
     ExperimentReport {
+        first_differences: Vec::new(),
         schema: crate::output::experiment::report::SCHEMA,
         arms: vec!["unchanged".to_owned(), "NO_SIS_UTIL".to_owned()],
         subjects: vec![subject.clone(), subject],

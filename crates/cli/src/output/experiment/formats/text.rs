@@ -6,8 +6,10 @@ use super::super::verdict::{OtherMetrics, differs};
 use super::values::{figure_text, unsigned};
 use super::{ExperimentReport, metric_text, signed};
 use crate::output::table::{Align, Cell, Table};
-use crate::output::{Styles, wrap};
+use crate::output::{Styles, sanitize, wrap};
 use fairlab_experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
+use fairlab_run::first_difference::FirstDifference;
+use fairlab_sched::units::Nanos;
 
 pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
     let mut text = report.stop_note().map_or_else(String::new, |stopped| wrap(&stopped.to_string(), 2));
@@ -31,6 +33,7 @@ pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
         if !others.is_empty() {
             text.push_str(&wrap(&OtherMetrics::new(&others, which).to_string(), 2));
         }
+        text.push_str(&first_difference(report, which));
     }
     let partial = report.partial_note().filter(|_| report.has_all_rows);
     if partial.is_some() {
@@ -46,6 +49,21 @@ pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
     };
     for note in report.notes().iter().filter(|note| !is_printed(note)) {
         text.push_str(&wrap(&note.to_string(), 2));
+    }
+    text
+}
+
+/// Returns the first difference of an arm from the first one, with the reasons in both; empty if there is none.
+fn first_difference(report: &ExperimentReport, which: usize) -> String {
+    let Some(difference) = report.first_differences.get(which).and_then(Option::as_ref) else { return String::new() };
+    let FirstDifference { at_ns, task, runs } = difference;
+    let clauses = [0, which].into_iter().zip(runs).map(|(arm, run)| format!("{} {}", letter(arm), run.clause()));
+    let clauses = clauses.collect::<Vec<_>>().join(", ");
+    let mut text = wrap(&sanitize(&format!("first difference at {}: task {task}: {clauses}", Nanos(*at_ns))), 2);
+    for (arm, claims) in [0, which].into_iter().zip(difference.decisions()) {
+        for sentence in claims.into_iter().flat_map(|claim| &claim.text) {
+            text.push_str(&wrap(&sanitize(&format!("  {}: {sentence}", letter(arm))), 5));
+        }
     }
     text
 }

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! First difference of two runs: the first moment from which on a CPU runs different tasks of the workload.
+//!
+//! Both machines advance slice by slice. After each slice, the changes of what the CPUs run are compared; those of equal
+//! slices are dropped. Kernel threads count as idle time: kernels with different rules already boot differently. The moment
+//! is therefore the first at which two timelines of the workload's tasks differ.
+
+use crate::drive::{drive_on, drive_to};
+use crate::error::RequestError;
+use crate::explain::explain_moment;
+use crate::prepare::prepare;
+use crate::spec::RunSpec;
+use fairlab_explain::Question;
+use fairlab_explain::claims::{Claim, Statement};
+use fairlab_machine::observer::{Interest, MachineEvent, Observer};
+use fairlab_machine::sim::{Machine, START};
+use fairlab_sched::ids::{CpuId, TaskId};
+use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::units::Nanos;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Simulated time after which the changes of both runs are compared.
+const SLICE: Nanos = Nanos::from_millis(1);
+
+/// First difference of two runs.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+pub struct FirstDifference {
+    /// Time in ns from the start of the run.
+    pub at_ns: u64,
+    /// Task that one run started or stopped at that time.
+    pub task: String,
+    /// The task in each of the two runs.
+    pub runs: [TaskInRun; 2],
+}
+
+/// Task of a workload at the first difference, in one of the two runs.
+#[derive(Clone, Debug, Serialize, schemars::JsonSchema)]
+pub struct TaskInRun {
+    /// CPU that runs the task from then on; absent if none does.
+    pub cpu: Option<u32>,
+    /// Task of the workload that runs from then on on the CPU of the difference; absent if none does.
+    pub instead: Option<String>,
+    /// Explanation of the task at that time, the most important claims first.
+    pub claims: Vec<Statement>,
+}
+
+impl FirstDifference {
+    /// Returns for each run the claims about the task that tell why the runs part: its state; the selection of its CPU, if the
+    /// runs have it on different CPUs; otherwise its wait and the last pick of its CPU.
+    pub fn decisions(&self) -> [Vec<&Statement>; 2] {
+        let cpu_of = |run: &TaskInRun| {
+            run.claims.iter().find_map(|statement| match &statement.claim {
+                Claim::TaskState(state) => Some(state.cpu),
+                _ => None,
+            })
+        };
+        let is_placement = cpu_of(&self.runs[0]) != cpu_of(&self.runs[1]);
+        let decides = |statement: &&Statement| match statement.claim {
+            Claim::TaskState(_) => true,
+            Claim::Selection(_) | Claim::Unplaced(_) | Claim::Migrations(_) => is_placement,
+            Claim::Wait(_) | Claim::Throttling(_) | Claim::Pick(_) => !is_placement,
+            _ => false,
+        };
+        self.runs.each_ref().map(|run| run.claims.iter().filter(decides).collect())
+    }
+}
+
+impl TaskInRun {
+    /// Returns what the run does with the task, as a clause.
+    pub fn clause(&self) -> String {
+        match (self.cpu, &self.instead) {
+            (Some(cpu), _) => format!("runs it on CPU {cpu}"),
+            (None, Some(instead)) => format!("runs {instead} instead"),
+            (None, None) => "does not run it".to_owned(),
+        }
+    }
+}
+
+/// Change of what a CPU runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct OccupantChange {
+    at: Nanos,
+    cpu: CpuId,
+    /// Index of the machine's task; `None` for the idle task and for kernel threads.
+    task: Option<usize>,
+}
+
+/// Observer of what CPUs run.
+#[derive(Debug)]
+struct Occupants {
+    /// Whether the tasks of a specification are kernel threads.
+    is_kthread: Vec<bool>,
+    tasks: BTreeMap<TaskId, usize>,
+    /// Changes since the last comparison.
+    changes: Vec<OccupantChange>,
+    /// Tasks that ran at the last comparison.
+    running: Vec<Option<usize>>,
+}
+
+impl Occupants {
+    fn new(machine: &Machine) -> Self {
+        Self {
+            is_kthread: machine.workload().tasks.iter().map(|task| task.is_kthread).collect(),
+            tasks: BTreeMap::new(),
+            changes: Vec::new(),
+            running: vec![None; machine.hardware().nr_cpus()],
+        }
+    }
+
+    /// Takes the changes up to now, by time and CPU: those that last longer than the moment, and change something.
+    fn take(&mut self) -> Vec<OccupantChange> {
+        let mut changes = std::mem::take(&mut self.changes);
+        changes.sort_by_key(|change| (change.at, change.cpu));
+        changes.dedup_by(|next, kept| {
+            let is_same_moment = (next.at, next.cpu) == (kept.at, kept.cpu);
+            if is_same_moment {
+                kept.task = next.task;
+            }
+            is_same_moment
+        });
+        let running = &mut self.running;
+        changes.retain(|change| std::mem::replace(&mut running[change.cpu.index()], change.task) != change.task);
+        changes
+    }
+}
+
+impl SchedObserver for Occupants {
+    fn event(&mut self, now: Nanos, event: &Event<'_>) {
+        if let Event::Switch { cpu, next, .. } = *event {
+            self.changes.push(OccupantChange { at: now, cpu, task: self.tasks.get(&next).copied() });
+        }
+    }
+}
+
+impl Observer for Occupants {
+    fn wants(&self) -> Interest {
+        Interest { events: true, ..Interest::NONE }
+    }
+
+    fn machine_event(&mut self, _now: Nanos, event: &MachineEvent) {
+        if let MachineEvent::Forked { task, id, spec, .. } = *event
+            && !self.is_kthread[spec]
+        {
+            self.tasks.insert(id, task);
+        }
+    }
+}
+
+/// Run whose changes are compared.
+struct ComparedRun {
+    machine: Machine,
+    occupants: Occupants,
+}
+
+impl ComparedRun {
+    fn start(spec: &RunSpec) -> Result<Self, RequestError> {
+        let mut machine = prepare(spec)?.boot()?.machine;
+        let mut occupants = Occupants::new(&machine);
+        drive_to(&mut machine, &mut occupants, START).map_err(|error| RequestError::Run(error.into()))?;
+        Ok(Self { machine, occupants })
+    }
+
+    /// Runs up to a time, and returns the changes until then.
+    fn changes_until(&mut self, until: Nanos) -> Result<Vec<OccupantChange>, RequestError> {
+        drive_on(&mut self.machine, &mut self.occupants, until).map_err(|error| RequestError::Run(error.into()))?;
+        Ok(self.occupants.take())
+    }
+
+    fn name(&self, task: usize) -> &str {
+        &self.machine.tasks()[task].name
+    }
+
+    /// Returns a change with the name of its task, which does not depend on the number of kernel threads.
+    fn named(&self, change: OccupantChange) -> (Nanos, CpuId, Option<&str>) {
+        (change.at, change.cpu, change.task.map(|task| self.name(task)))
+    }
+
+    /// Returns the names of the tasks that the CPUs run after the changes of a moment.
+    fn running_after(&self, before: &[Option<usize>], changes: &[OccupantChange], at: Nanos) -> Vec<Option<&str>> {
+        let mut running = before.to_vec();
+        for change in changes.iter().take_while(|change| change.at <= at) {
+            running[change.cpu.index()] = change.task;
+        }
+        running.into_iter().map(|task| task.map(|task| self.name(task))).collect()
+    }
+}
+
+/// Returns the first difference of two runs with the built-in scheduler; `None` if every CPU runs the same tasks of the
+/// workload at all times.
+///
+/// # Errors
+/// If a run cannot be prepared, or a program makes no progress.
+pub fn first_difference(specs: [&RunSpec; 2]) -> Result<Option<FirstDifference>, RequestError> {
+    let [mut first, mut second] = [ComparedRun::start(specs[0])?, ComparedRun::start(specs[1])?];
+    let length = first.machine.duration().max(second.machine.duration());
+    let mut until = START;
+    while until < START + length {
+        until += SLICE;
+        let before = [first.occupants.running.clone(), second.occupants.running.clone()];
+        let changes = [first.changes_until(until)?, second.changes_until(until)?];
+        let nr = changes[0].iter().zip(&changes[1]);
+        let nr_equal = nr.take_while(|&(one, two)| first.named(*one) == second.named(*two)).count();
+        let parted = [changes[0].get(nr_equal), changes[1].get(nr_equal)];
+        // The earlier change is the difference: the other run does not have it.
+        let Some(OccupantChange { at, cpu, task }) =
+            parted.into_iter().flatten().min_by_key(|change| (change.at, change.cpu)).copied()
+        else {
+            continue;
+        };
+        let runs = [&first, &second];
+        let which = usize::from(parted[0].is_none_or(|change| (change.at, change.cpu, change.task) != (at, cpu, task)));
+        let after: Vec<Vec<Option<&str>>> =
+            (0..2).map(|run| runs[run].running_after(&before[run], &changes[run], at)).collect();
+        let stopped = runs[which].running_after(&before[which], &changes[which], Nanos(at.0 - 1))[cpu.index()];
+        // A CPU that begins to idle has stopped a task.
+        let Some(task) = task.map(|task| runs[which].name(task)).or(stopped) else { continue };
+        let (task, at) = (task.to_owned(), at.saturating_since(START));
+        let in_run = |run: usize| {
+            let on = after[run].iter().position(|name| *name == Some(&task));
+            // The machines may differ.
+            let instead =
+                after[run].get(cpu.index()).copied().flatten().filter(|name| *name != task).map(str::to_owned);
+            TaskInRun { cpu: on.map(|cpu| cpu as u32), instead, claims: Vec::new() }
+        };
+        let mut runs = [in_run(0), in_run(1)];
+        for (run, spec) in runs.iter_mut().zip(specs) {
+            let mut machine = prepare(spec)?.boot()?.machine;
+            run.claims = explain_moment(&mut machine, &Question::Task(task.clone()), at)?.claims;
+        }
+        return Ok(Some(FirstDifference { at_ns: at.0, task, runs }));
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests;
