@@ -39,6 +39,9 @@ import witnesses
 # Random runs of a big audit, which must have each kind of claim, and the fewest of each ingredient and rule in it.
 BIG, FEWEST_ANSWERS, FEWEST_FINDINGS = 2000, 200, 20
 
+# Number of random runs for each pair of runs whose first difference is recomputed.
+PER_PAIR = 4
+
 PROGRAM, ROOT, CATALOGUE = None, None, None
 
 
@@ -173,6 +176,36 @@ def audit_comparison(name, file, length, options, arm, directory):
     return result(name, comparison, [], nr_events)
 
 
+def audit_pair(name, case, directory):
+    """Compares a random case with an arm, and the reported first difference with that of the event logs of both."""
+    for file, text in case.files.items():
+        (Path(directory) / file).write_text(text, encoding="utf-8")
+    options = list(case.options)
+    for option in ("--perturb", "--kernel"):
+        if option in options:
+            place = options.index(option)
+            del options[place : place + 2]
+    arm, own_options = first_difference.ARMS[case.seed % len(first_difference.ARMS)]
+    reported, error = fairlab(["compare", case.workload(), *options, "--arm", arm, "--json"], directory)
+    comparison = compare.Comparison(CATALOGUE)
+    if reported is None and '"status":2' in error:
+        # The kernel of an arm does not have what the case uses.
+        return result(name, comparison, ["pairs that are rejected"], 0)
+    if reported is None:
+        return {"name": name, "error": error.strip().splitlines()[:4]}
+    logs = []
+    for added in ([], own_options):
+        log_file = Path(directory) / "events.jsonl"
+        run = ["run", case.workload(), *options, *added, "--event-log", str(log_file), "--json"]
+        if fairlab(run, directory)[0] is None:
+            # `compare` removes what a kernel does not have, `run` rejects it.
+            return result(name, comparison, ["pairs that are rejected"], 0)
+        logs.append(event_log.Log(log_file))
+    first_difference.check(comparison, reported, logs)
+    parted = ["pairs that part"] if reported["first_differences"][1] else ["pairs that do not part"]
+    return result(name, comparison, parted, sum(len(log.events) for log in logs))
+
+
 def audit_judgements(name, arguments):
     """Compares two arms and recomputes what is concluded from the values."""
     comparison = compare.Comparison(CATALOGUE)
@@ -234,6 +267,8 @@ def audit_job(job, directory):
                 # Admission rejects some draws, and a rejected task ends the run: the case without deadline tasks.
                 row = audit_random(name, cases.Case(arguments, has_deadlines=False), directory)
             return row
+        if kind == "pair":
+            return audit_pair(name, cases.Case(arguments, has_deadlines=False), directory)
         if kind == "bench":
             return audit_bench(name, *arguments, directory)
         if kind == "engine":
@@ -276,6 +311,8 @@ def jobs(arguments):
     first = arguments.first
     for seed in range(first, first + arguments.random):
         yield "random", f"random {seed}", seed
+        if seed % PER_PAIR == 0:
+            yield "pair", f"pair {seed}", seed
 
 
 def options_in(path):

@@ -1,6 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Recomputes the first difference of two runs from their event logs: the first moment from which a CPU runs different tasks."""
 
+# Arms of random cases, each as an arm of `compare` and as options of `run`.
+ARMS = [
+    ("kernel=6.1", ["--kernel", "6.1"]),
+    ("base_slice_ns=500000", ["--set", "base_slice_ns=500000"]),
+    ("kernel=5.15", ["--kernel", "5.15"]),
+    ("NO_WAKEUP_PREEMPTION", ["--features", "NO_WAKEUP_PREEMPTION"]),
+    ("NO_RUN_TO_PARITY", ["--features", "NO_RUN_TO_PARITY"]),
+    ("NO_PLACE_LAG", ["--features", "NO_PLACE_LAG"]),
+    ("nr_migrate=1", ["--set", "nr_migrate=1"]),
+]
+
 
 def states(log):
     """Returns what the CPUs run after each moment with a change: by time, the name of the task of the workload by CPU."""

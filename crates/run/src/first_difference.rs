@@ -202,14 +202,14 @@ pub fn first_difference(specs: [&RunSpec; 2]) -> Result<Option<FirstDifference>,
         let nr = changes[0].iter().zip(&changes[1]);
         let nr_equal = nr.take_while(|&(one, two)| first.named(*one) == second.named(*two)).count();
         let parted = [changes[0].get(nr_equal), changes[1].get(nr_equal)];
-        // The earlier change is the difference: the other run does not have it.
-        let Some(OccupantChange { at, cpu, task }) =
-            parted.into_iter().flatten().min_by_key(|change| (change.at, change.cpu)).copied()
+        // The earlier change is the difference: the other run does not have it. Of two at one moment, one that starts a task.
+        let earlier = parted.into_iter().enumerate().filter_map(|(run, change)| change.map(|change| (run, *change)));
+        let Some((which, OccupantChange { at, cpu, task })) =
+            earlier.min_by_key(|(_, change)| (change.at, change.cpu, change.task.is_none()))
         else {
             continue;
         };
         let runs = [&first, &second];
-        let which = usize::from(parted[0].is_none_or(|change| (change.at, change.cpu, change.task) != (at, cpu, task)));
         let after: Vec<Vec<Option<&str>>> =
             (0..2).map(|run| runs[run].running_after(&before[run], &changes[run], at)).collect();
         let stopped = runs[which].running_after(&before[which], &changes[which], Nanos(at.0 - 1))[cpu.index()];

@@ -81,6 +81,16 @@ fn runs_part_at_the_first_segment_that_differs() {
 }
 
 #[test]
+fn a_task_that_only_one_run_starts_is_named_if_both_stop_another_one_at_that_moment() {
+    let file = "../crates/run/tests/data/ends-at-one-moment.scn";
+    let (base, arm) = (spec(file, &[]), spec(file, &[("kernel", "5.15")]));
+    let found = first_difference([&base, &arm]).expect("both run").expect("they part");
+    let clauses = found.runs.map(|run| run.clause());
+    assert_eq!((found.at_ns, found.task.as_str()), (1_000_000, "other2"));
+    assert_eq!(clauses, ["does not run it", "runs it on CPU 2"]);
+}
+
+#[test]
 fn equal_runs_do_not_part() {
     let run = spec("hello.json", &[("duration", "100ms")]);
     let arm = spec("hello.json", &[("duration", "100ms"), ("features", "NO_SIS_UTIL")]);
