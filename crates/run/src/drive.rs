@@ -199,10 +199,10 @@ pub fn drive_to<E: Engine>(
     until: Nanos,
 ) -> Result<(), RunError> {
     machine.start(observer)?;
-    drive_on(machine, observer, until)
+    drive_on(machine, observer, until).map(drop)
 }
 
-/// Runs a machine that has started up to a later time, or to its end if that comes first.
+/// Runs a machine that has started up to a later time, or to its end if that comes first. Returns whether more events follow.
 ///
 /// # Errors
 /// If a program makes no progress.
@@ -210,8 +210,8 @@ pub fn drive_on<E: Engine>(
     machine: &mut Machine<E>,
     observer: &mut dyn Observer<E>,
     until: Nanos,
-) -> Result<(), RunError> {
-    machine.advance(observer, until).map(drop)
+) -> Result<bool, RunError> {
+    machine.advance(observer, until)
 }
 
 /// Runs a machine to its end.

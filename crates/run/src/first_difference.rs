@@ -8,7 +8,7 @@
 use crate::drive::{drive_on, drive_to};
 use crate::error::RequestError;
 use crate::explain::explain_moment;
-use crate::prepare::prepare;
+use crate::prepare::{ReadyRun, prepare};
 use crate::spec::RunSpec;
 use fairlab_explain::Question;
 use fairlab_explain::claims::{Claim, Statement};
@@ -151,20 +151,34 @@ impl Observer for Occupants {
 struct ComparedRun {
     machine: Machine,
     occupants: Occupants,
+    is_bench: bool,
+    has_more: bool,
+    /// Tasks that ran at the start of the slice.
+    before: Vec<Option<usize>>,
+    /// Changes in the slice, by time and CPU.
+    changes: Vec<OccupantChange>,
 }
 
 impl ComparedRun {
     fn start(spec: &RunSpec) -> Result<Self, RequestError> {
-        let mut machine = prepare(spec)?.boot()?.machine;
+        let ReadyRun { mut machine, bench, .. } = prepare(spec)?.boot()?;
         let mut occupants = Occupants::new(&machine);
         drive_to(&mut machine, &mut occupants, START).map_err(|error| RequestError::Run(error.into()))?;
-        Ok(Self { machine, occupants })
+        let is_bench = bench.is_some();
+        Ok(Self { machine, occupants, is_bench, has_more: true, before: Vec::new(), changes: Vec::new() })
     }
 
-    /// Runs up to a time, and returns the changes until then.
-    fn changes_until(&mut self, until: Nanos) -> Result<Vec<OccupantChange>, RequestError> {
-        drive_on(&mut self.machine, &mut self.occupants, until).map_err(|error| RequestError::Run(error.into()))?;
-        Ok(self.occupants.take())
+    /// Runs the slice up to a time. A benchmark also ends once all tasks have exited.
+    fn advance(&mut self, until: Nanos) -> Result<(), RequestError> {
+        self.before.clone_from(&self.occupants.running);
+        self.changes.clear();
+        if self.has_more {
+            let more = drive_on(&mut self.machine, &mut self.occupants, until);
+            let more = more.map_err(|error| RequestError::Run(error.into()))?;
+            self.has_more = more && !(self.is_bench && self.machine.is_done());
+            self.changes = self.occupants.take();
+        }
+        Ok(())
     }
 
     fn name(&self, task: usize) -> &str {
@@ -176,59 +190,64 @@ impl ComparedRun {
         (change.at, change.cpu, change.task.map(|task| self.name(task)))
     }
 
-    /// Returns the names of the tasks that the CPUs run after the changes of a moment.
-    fn running_after(&self, before: &[Option<usize>], changes: &[OccupantChange], at: Nanos) -> Vec<Option<&str>> {
-        let mut running = before.to_vec();
-        for change in changes.iter().take_while(|change| change.at <= at) {
+    /// Returns the names of the tasks that the CPUs run after the changes up to a moment of the slice.
+    fn running_at(&self, at: Nanos) -> Vec<Option<&str>> {
+        let mut running = self.before.clone();
+        for change in self.changes.iter().take_while(|change| change.at <= at) {
             running[change.cpu.index()] = change.task;
         }
         running.into_iter().map(|task| task.map(|task| self.name(task))).collect()
     }
 }
 
+/// Returns the first difference in a slice, without claims.
+fn difference_in_slice(runs: &[ComparedRun; 2]) -> Option<FirstDifference> {
+    let [first, second] = runs;
+    let pairs = first.changes.iter().zip(&second.changes);
+    let nr_equal = pairs.take_while(|&(one, two)| first.named(*one) == second.named(*two)).count();
+    let parted = runs.iter().filter_map(|run| run.changes.get(nr_equal).map(|change| (run, *change)));
+    // The earlier change is the difference: the other run does not have it. Of two at one moment, one that starts a task.
+    let (of, OccupantChange { at, cpu, task }) =
+        parted.min_by_key(|(_, change)| (change.at, change.cpu, change.task.is_none()))?;
+    // A CPU that begins to idle has stopped a task.
+    let task = task.map(|task| of.name(task)).or_else(|| of.running_at(Nanos(at.0 - 1))[cpu.index()])?;
+    let in_run = |run: &ComparedRun| {
+        let running = run.running_at(at);
+        let on = running.iter().position(|name| *name == Some(task));
+        // The machines may differ.
+        let instead = running.get(cpu.index()).copied().flatten().filter(|name| *name != task);
+        TaskInRun { cpu: on.map(|cpu| cpu as u32), instead: instead.map(str::to_owned), claims: Vec::new() }
+    };
+    Some(FirstDifference { at_ns: (at - START).0, task: task.to_owned(), runs: runs.each_ref().map(in_run) })
+}
+
+/// Progress callback: called after each slice with the simulated time of the longer run and the part that is done. Returns
+/// whether the search continues.
+pub type SliceFn<'a> = &'a mut dyn FnMut(Nanos, Nanos) -> bool;
+
 /// Returns the first difference of two runs with the built-in scheduler; `None` if every CPU runs the same tasks of the
-/// workload at all times.
+/// workload at all times, or if `on_slice` has ended the search.
 ///
 /// # Errors
 /// If a run cannot be prepared, or a program makes no progress.
-pub fn first_difference(specs: [&RunSpec; 2]) -> Result<Option<FirstDifference>, RequestError> {
-    let [mut first, mut second] = [ComparedRun::start(specs[0])?, ComparedRun::start(specs[1])?];
-    let length = first.machine.duration().max(second.machine.duration());
+pub fn first_difference(specs: [&RunSpec; 2], on_slice: SliceFn<'_>) -> Result<Option<FirstDifference>, RequestError> {
+    let mut runs = [ComparedRun::start(specs[0])?, ComparedRun::start(specs[1])?];
+    let length = runs[0].machine.duration().max(runs[1].machine.duration());
     let mut until = START;
-    while until < START + length {
+    while runs.iter().any(|run| run.has_more) {
         until += SLICE;
-        let before = [first.occupants.running.clone(), second.occupants.running.clone()];
-        let changes = [first.changes_until(until)?, second.changes_until(until)?];
-        let nr = changes[0].iter().zip(&changes[1]);
-        let nr_equal = nr.take_while(|&(one, two)| first.named(*one) == second.named(*two)).count();
-        let parted = [changes[0].get(nr_equal), changes[1].get(nr_equal)];
-        // The earlier change is the difference: the other run does not have it. Of two at one moment, one that starts a task.
-        let earlier = parted.into_iter().enumerate().filter_map(|(run, change)| change.map(|change| (run, *change)));
-        let Some((which, OccupantChange { at, cpu, task })) =
-            earlier.min_by_key(|(_, change)| (change.at, change.cpu, change.task.is_none()))
-        else {
-            continue;
-        };
-        let runs = [&first, &second];
-        let after: Vec<Vec<Option<&str>>> =
-            (0..2).map(|run| runs[run].running_after(&before[run], &changes[run], at)).collect();
-        let stopped = runs[which].running_after(&before[which], &changes[which], Nanos(at.0 - 1))[cpu.index()];
-        // A CPU that begins to idle has stopped a task.
-        let Some(task) = task.map(|task| runs[which].name(task)).or(stopped) else { continue };
-        let (task, at) = (task.to_owned(), at.saturating_since(START));
-        let in_run = |run: usize| {
-            let on = after[run].iter().position(|name| *name == Some(&task));
-            // The machines may differ.
-            let instead =
-                after[run].get(cpu.index()).copied().flatten().filter(|name| *name != task).map(str::to_owned);
-            TaskInRun { cpu: on.map(|cpu| cpu as u32), instead, claims: Vec::new() }
-        };
-        let mut runs = [in_run(0), in_run(1)];
-        for (run, spec) in runs.iter_mut().zip(specs) {
-            let mut machine = prepare(spec)?.boot()?.machine;
-            run.claims = explain_moment(&mut machine, &Question::Task(task.clone()), at)?.claims;
+        runs.iter_mut().try_for_each(|run| run.advance(until))?;
+        if let Some(mut found) = difference_in_slice(&runs) {
+            for (run, spec) in found.runs.iter_mut().zip(specs) {
+                let mut machine = prepare(spec)?.boot()?.machine;
+                let question = Question::Task(found.task.clone());
+                run.claims = explain_moment(&mut machine, &question, Nanos(found.at_ns))?.claims;
+            }
+            return Ok(Some(found));
         }
-        return Ok(Some(FirstDifference { at_ns: at.0, task, runs }));
+        if !on_slice(length, until - START) {
+            break;
+        }
     }
     Ok(None)
 }

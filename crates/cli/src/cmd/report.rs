@@ -89,7 +89,7 @@ fn diagnose(page: &mut PageRun, manifest: &Manifest) -> Result<(), CliError> {
         &mut rerun::repeat(manifest)?.machine,
         &mut |machine, history, until| match std::mem::replace(&mut has_started, true) {
             false => drive_to(machine, history, until),
-            true => drive_on(machine, history, until),
+            true => drive_on(machine, history, until).map(drop),
         },
     );
     diagnosed.map_err(CliError::run)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 use super::*;
+use crate::bench::{self, LineOf};
 use crate::input::InputFile;
 use crate::settings::Setting;
-use crate::spec::WorkloadSpec;
+use crate::spec::{BenchSpec, WorkloadSpec};
 use crate::switches;
 use fairlab_sched::features::Demo;
 use std::path::Path;
@@ -19,10 +20,15 @@ fn spec(file: &str, changes: &[(&str, &str)]) -> RunSpec {
     RunSpec { workload: WorkloadSpec::File(file), settings: Default::default() }.with_changes(&changes)
 }
 
+fn search(one: &RunSpec, two: &RunSpec) -> Option<FirstDifference> {
+    first_difference([one, two], &mut |_, _| true).expect("both run")
+}
+
 /// Times in which a CPU runs a task of the workload: name, CPU, start, end.
 fn segments(spec: &RunSpec) -> Vec<(String, u32, u64, u64)> {
     let mut run = ComparedRun::start(spec).expect("it starts");
-    let changes = run.changes_until(Nanos(u64::MAX)).expect("it runs");
+    run.advance(Nanos(u64::MAX)).expect("it runs");
+    let changes = std::mem::take(&mut run.changes);
     let end = run.machine.now().0;
     let mut open: BTreeMap<CpuId, (usize, u64)> = BTreeMap::new();
     let mut segments = Vec::new();
@@ -72,10 +78,10 @@ fn runs_part_at_the_first_segment_that_differs() {
         let duration = [("duration", "300ms")];
         let base = spec(file, &duration);
         let arm = spec(file, &[&duration, changes].concat());
-        let found = first_difference([&base, &arm]).expect("both run");
+        let found = search(&base, &arm);
         let expected = first_of_segments([&base, &arm]).map(|at| at - START.0);
         assert_eq!(found.as_ref().map(|found| found.at_ns), expected, "{file} {changes:?}: {found:?}");
-        let swapped = first_difference([&arm, &base]).expect("both run");
+        let swapped = search(&arm, &base);
         assert_eq!(swapped.map(|found| found.at_ns), expected, "{file} {changes:?}");
     }
 }
@@ -84,7 +90,7 @@ fn runs_part_at_the_first_segment_that_differs() {
 fn a_task_that_only_one_run_starts_is_named_if_both_stop_another_one_at_that_moment() {
     let file = "../crates/run/tests/data/ends-at-one-moment.scn";
     let (base, arm) = (spec(file, &[]), spec(file, &[("kernel", "5.15")]));
-    let found = first_difference([&base, &arm]).expect("both run").expect("they part");
+    let found = search(&base, &arm).expect("they part");
     let clauses = found.runs.map(|run| run.clause());
     assert_eq!((found.at_ns, found.task.as_str()), (1_000_000, "other2"));
     assert_eq!(clauses, ["does not run it", "runs it on CPU 2"]);
@@ -94,7 +100,34 @@ fn a_task_that_only_one_run_starts_is_named_if_both_stop_another_one_at_that_mom
 fn equal_runs_do_not_part() {
     let run = spec("hello.json", &[("duration", "100ms")]);
     let arm = spec("hello.json", &[("duration", "100ms"), ("features", "NO_SIS_UTIL")]);
-    assert!(first_difference([&run, &arm]).expect("both run").is_none());
+    assert!(search(&run, &arm).is_none());
+}
+
+#[test]
+fn the_search_ends_with_a_benchmark_and_when_it_is_told_to() {
+    let changes = [("machine", "hikey960"), ("background", "on")].map(|(name, text)| {
+        let setting = Setting::from_name(name).expect("it exists");
+        setting.change(text).expect("it is a value")
+    });
+    let line = "perf sched pipe -l 20";
+    let benchmark = bench::parse(line, LineOf::Study).expect("it is a benchmark");
+    let workload = WorkloadSpec::Bench(BenchSpec { line: line.to_owned(), benchmark });
+    let run = RunSpec { workload, settings: Default::default() }.with_changes(&changes);
+    let mut last = Nanos::ZERO;
+    let found = first_difference([&run, &run], &mut |length, done| {
+        assert!(length >= Nanos::from_secs(100), "{length}");
+        last = done;
+        true
+    });
+    assert!(found.expect("both run").is_none() && last < Nanos::from_secs(1), "{last}");
+    let mut nr = 0;
+    let hello = spec("hello.json", &[]);
+    let found =
+        first_difference([&hello, &spec("hello.json", &[("tunables", "base_slice_ns=6000000")])], &mut |_, _| {
+            nr += 1;
+            nr < 3
+        });
+    assert!(found.expect("both run").is_none() && nr == 3);
 }
 
 #[test]
@@ -102,8 +135,8 @@ fn a_difference_names_the_task_and_the_pick_or_the_selection_behind_it() {
     let duration = ("duration", "20ms");
     let base = spec("hello.json", &[duration]);
     let kinds = |changes: &[(&str, &str)]| {
-        let found = first_difference([&base, &spec("hello.json", &[&[duration], changes].concat())]);
-        let found = found.expect("both run").expect("they part");
+        let found = search(&base, &spec("hello.json", &[&[duration], changes].concat()));
+        let found = found.expect("they part");
         let kinds = found.decisions().map(|claims| claims.iter().map(|one| one.claim.kind()).collect::<Vec<_>>());
         (found.task, found.runs.map(|run| run.clause()), kinds)
     };
@@ -125,7 +158,7 @@ fn most_demos_of_features_part() {
         let kernel = switch.only_in.unwrap_or_default().to_string();
         let [one, two] = switch.test_values.map(|(_, text)| spec(file, &[("kernel", &kernel), ("features", &text)]));
         nr += 1;
-        nr_parted += u32::from(first_difference([&one, &two]).expect("both run").is_some());
+        nr_parted += u32::from(search(&one, &two).is_some());
     }
     assert!(nr >= 20 && nr_parted * 10 >= nr * 9, "{nr_parted} of {nr}");
 }

@@ -13,6 +13,7 @@ use crate::execution::trial_arms::TrialArms;
 use crate::output::Output;
 use crate::output::experiment::formats::{ReportFormat, RequestedFormat};
 use crate::output::experiment::report::{self, ExperimentReport};
+use crate::output::progress::Progress;
 use crate::values::arms::Arm;
 use crate::values::error::{CliError, command_line};
 use crate::values::interrupt;
@@ -175,10 +176,21 @@ fn first_differences(specs: &[RunSpec], comparison: &Comparison) -> Result<Vec<O
     let is_comparable = |spec: &RunSpec| spec.settings.kernel_engine().is_none() && spec.workload == specs[0].workload;
     let of_arm = |arm: usize| {
         let is_equal = arm > 0 && comparison.identical[arm - 1];
-        if arm == 0 || is_equal || !is_comparable(&specs[0]) || !is_comparable(&specs[arm]) {
+        if arm == 0
+            || is_equal
+            || interrupt::requested().is_some()
+            || !is_comparable(&specs[0])
+            || !is_comparable(&specs[arm])
+        {
             return Ok(None);
         }
-        Ok(first_difference([&specs[0], &specs[arm]])?)
+        let mut progress = None;
+        let found = first_difference([&specs[0], &specs[arm]], &mut |length, done| {
+            progress.get_or_insert_with(|| Progress::new("first difference", length)).show(done);
+            interrupt::requested().is_none()
+        });
+        progress.iter_mut().for_each(Progress::clear);
+        Ok(found?)
     };
     (0..specs.len()).map(of_arm).collect()
 }

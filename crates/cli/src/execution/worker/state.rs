@@ -126,7 +126,7 @@ pub(super) fn write_call_hashes(
         if came.is_err() || now >= Nanos(until_ns) {
             break;
         }
-        came = drive_on(&mut machine, &mut NoObserver, Nanos(until_ns).min(now + STEP));
+        came = drive_on(&mut machine, &mut NoObserver, Nanos(until_ns).min(now + STEP)).map(drop);
     }
     out.flush().map_err(|error| CliError::write("standard output", &error))?;
     came.map_err(|error| failed(&about, error))

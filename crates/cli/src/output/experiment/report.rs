@@ -44,7 +44,7 @@ pub(crate) struct ExperimentReport {
     #[serde(skip)]
     pub(crate) facts: Vec<Note>,
     /// For each arm, the first moment of the first repetition at which it and the first arm run different tasks; null for the
-    /// first arm, for equal runs, and if one of the two has a compiled-kernel engine or a workload of its own.
+    /// first arm, for equal runs, if one of the two has a compiled-kernel engine or a workload of its own, and after a signal.
     pub(crate) first_differences: Vec<Option<FirstDifference>>,
     /// Summary of each arm's run, if each arm ran once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
