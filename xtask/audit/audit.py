@@ -149,6 +149,13 @@ def audit_bench(name, command, options, directory):
     return result(name, comparison, [], len(log.events))
 
 
+def logged_run(arguments, directory):
+    """Runs a workload and returns its event log; None if the run is rejected."""
+    log_file = Path(directory) / "events.jsonl"
+    reported, _ = fairlab(["run", *arguments, "--event-log", str(log_file), "--json"], directory)
+    return None if reported is None else event_log.Log(log_file)
+
+
 def audit_comparison(name, file, length, options, arm, directory):
     """Compares two arms, repeats each of their runs with an event log, and compares the values."""
     common = [str(ROOT / file), "--for", length]
@@ -160,10 +167,7 @@ def audit_comparison(name, file, length, options, arm, directory):
     for own_options in ([], options):
         runs = []
         for seed in range(1, comparisons.REPETITIONS + 1):
-            log_file = Path(directory) / "events.jsonl"
-            run = ["run", *common, *own_options, "--seed", str(seed), "--vary", "--json"]
-            fairlab([*run, "--event-log", str(log_file)], directory)
-            log = event_log.Log(log_file)
+            log = logged_run([*common, *own_options, "--seed", str(seed), "--vary"], directory)
             nr_events += len(log.events)
             runs.append(metrics.of_run(log))
             if seed == 1:
@@ -180,11 +184,7 @@ def audit_pair(name, case, directory):
     """Compares a random case with an arm, and the reported first difference with that of the event logs of both."""
     for file, text in case.files.items():
         (Path(directory) / file).write_text(text, encoding="utf-8")
-    options = list(case.options)
-    for option in ("--perturb", "--kernel"):
-        if option in options:
-            place = options.index(option)
-            del options[place : place + 2]
+    options = cases.without(cases.without(case.options, "--perturb"), "--kernel")
     arm, own_options = first_difference.ARMS[case.seed % len(first_difference.ARMS)]
     reported, error = fairlab(["compare", case.workload(), *options, "--arm", arm, "--json"], directory)
     comparison = compare.Comparison(CATALOGUE)
@@ -195,12 +195,11 @@ def audit_pair(name, case, directory):
         return {"name": name, "error": error.strip().splitlines()[:4]}
     logs = []
     for added in ([], own_options):
-        log_file = Path(directory) / "events.jsonl"
-        run = ["run", case.workload(), *options, *added, "--event-log", str(log_file), "--json"]
-        if fairlab(run, directory)[0] is None:
+        log = logged_run([case.workload(), *options, *added], directory)
+        if log is None:
             # `compare` removes what a kernel does not have, `run` rejects it.
             return result(name, comparison, ["pairs that are rejected"], 0)
-        logs.append(event_log.Log(log_file))
+        logs.append(log)
     first_difference.check(comparison, reported, logs)
     parted = ["pairs that part"] if reported["first_differences"][1] else ["pairs that do not part"]
     return result(name, comparison, parted, sum(len(log.events) for log in logs))

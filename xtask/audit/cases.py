@@ -22,6 +22,12 @@ EXPLAINED = [
 ]
 
 
+def without(options, name):
+    """Returns options without the one of this name, and its value."""
+    place = options.index(name) if name in options else len(options)
+    return [*options[:place], *options[place + 2 :]]
+
+
 class Case:
     """Files and options of a run."""
 
@@ -303,10 +309,7 @@ class Case:
             self.options += ["--prices", "hikey960"]
         self.is_cut = self.maybe(0.06)
         if self.is_cut:
-            if "--for" in self.options:
-                place = self.options.index("--for")
-                del self.options[place : place + 2]
-            self.options += ["--for", "60s"]
+            self.options = [*without(self.options, "--for"), "--for", "60s"]
 
     def workload(self):
         return next(name for name in self.files if name != "machine.toml")

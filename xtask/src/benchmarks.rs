@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Sections of the book about benchmark models, from the help texts of `fairlab bench`.
 
+use crate::tables::split_default;
 use clap::{Arg, Command, Subcommand as _};
 use fairlab_workload::bench::BenchCommand;
 
@@ -43,9 +44,8 @@ fn option_row(option: &Arg) -> String {
     let names: Vec<String> = short.into_iter().chain(long).collect();
     let name = format!("{} {value}", names.join(", "));
     let help = option.get_help().map(ToString::to_string).unwrap_or_default();
-    // A default that follows from other options ends the help.
-    let in_help = help.strip_suffix(']').filter(|help| help.matches(" [default: ").count() == 1);
-    let (meaning, default) = in_help.and_then(|help| help.split_once(" [default: ")).unwrap_or((&help, ""));
+    // The help has defaults that follow from other options.
+    let (meaning, default) = split_default(&help);
     let values = option.get_default_values().iter().filter_map(|value| value.to_str()).collect::<Vec<_>>().join(" ");
     let default = if default.is_empty() && takes_value { &values } else { default };
     format!("| `{}` | {default} | {meaning} |\n", name.trim()).replace("|  |", "| |")

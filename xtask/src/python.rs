@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Keywords of the Python package for the settings of a run: `python/fairlab/_settings.py`.
 
+use crate::tables::split_default;
 use anyhow::{Result, bail};
 use fairlab_run::settings::commands::{BENCH, REPEAT, RUN};
 use fairlab_run::settings::{SETTINGS, Setting, Settings};
@@ -52,10 +53,9 @@ impl Keyword {
     }
 
     fn documentation(&self) -> String {
-        let first = self.setting.doc.iter().map(|line| line.trim()).take_while(|line| !line.is_empty());
-        let text = first.collect::<Vec<_>>().join(" ").replace('`', "``");
-        let (meaning, default) = text.split_once(" [default: ").unwrap_or((&text, ""));
-        let default = default.strip_suffix(']').map_or_else(String::new, |default| format!(" Default: {default}."));
+        let text = self.setting.summary().replace('`', "``");
+        let (meaning, default) = split_default(&text);
+        let default = if default.is_empty() { String::new() } else { format!(" Default: {default}.") };
         let stop = if meaning.ends_with('.') { "" } else { "." };
         format!("{meaning}{stop}{default}")
     }

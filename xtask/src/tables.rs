@@ -61,8 +61,7 @@ pub(crate) fn settings() -> String {
             _ if setting.default_value.is_some() => format!("`--{}[={}]`", setting.option, value.trim()),
             _ => format!("`--{}{value}`", setting.option),
         };
-        let summary = setting.doc.iter().map(|line| line.trim()).take_while(|line| !line.is_empty());
-        let summary = summary.collect::<Vec<_>>().join(" ").replace('|', "\\|");
+        let summary = setting.summary().replace('|', "\\|");
         let summary = summary.trim_end_matches('.');
         let arms = if setting.is_change { "yes" } else { "no" };
         let examples = setting.examples.iter().filter(|text| !text.is_empty()).map(|text| format!("`{text}`"));
@@ -72,6 +71,12 @@ pub(crate) fn settings() -> String {
     };
     let rows: String = SETTINGS.iter().map(row).collect();
     format!("| setting | option | commands | arms | meaning | examples |\n|---|---|---|---|---|---|\n{rows}")
+}
+
+/// Splits the help of an option that ends in its default: meaning and default, which is empty if there is none.
+pub(crate) fn split_default(help: &str) -> (&str, &str) {
+    let before = help.strip_suffix(']').filter(|help| help.matches(" [default: ").count() == 1);
+    before.and_then(|help| help.split_once(" [default: ")).unwrap_or((help, ""))
 }
 
 /// Returns the names of the commands that have a setting as an option.

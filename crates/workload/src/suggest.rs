@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! "Did you mean": the known name that is nearest to a misspelt one.
+//! "Did you mean": the known name that is nearest to a misspelt one; and errors of the `toml` crate with such a remedy.
 
 /// Returns the known name nearest to `word`, if it is near enough to be the intended one.
 ///

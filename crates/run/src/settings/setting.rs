@@ -56,6 +56,12 @@ impl Setting {
         SETTINGS.iter().find(|setting| setting.option == option)
     }
 
+    /// Returns the first paragraph of its description, on one line.
+    pub fn summary(&self) -> String {
+        let lines = self.doc.iter().map(|line| line.trim()).take_while(|line| !line.is_empty());
+        lines.collect::<Vec<_>>().join(" ")
+    }
+
     /// Reads a value and returns the change.
     ///
     /// # Errors
