@@ -23,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("fuzz", &["explain", "experiment"]),
     ("sweep", &["experiment"]),
     ("study", &["run", "experiment"]),
+    ("lab", &["report", "run"]),
     ("native", &["workload"]),
     ("validation", &["native", "run", "experiment"]),
     ("kernel", &["machine"]),

@@ -12,6 +12,7 @@ use crate::tables;
 use crate::tidy::source_files;
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
+use fairlab_lab::catalogue::Catalogue;
 use fairlab_run::kernels::page;
 use fairlab_run::switches;
 use fairlab_workload::scenario::StatementTopic;
@@ -61,6 +62,7 @@ fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
     let parts = [
         ("ARCHITECTURE.md", "arrows", arrows::picture()),
         ("python/fairlab/_settings.py", WHOLE_FILE, python::settings()?),
+        ("crates/lab/src/catalogue.json", WHOLE_FILE, Catalogue::new().text()),
         ("STYLE.md", "terms", language::words::table()),
         ("docs/book/src/reference/switches.md", "switches", switches::page()),
         (kernels, "changed defaults", page::changed_defaults_table()),

@@ -15,6 +15,7 @@ mod extended;
 mod fuzz_oracle;
 mod fuzz_targets;
 mod instructions;
+mod lab;
 mod language;
 mod layers;
 mod licences;
@@ -86,6 +87,10 @@ enum XtaskCommand {
     BenchOracle(bench_oracle::BenchOracleArgs),
     /// Use every control of the page of `fairlab report` in a headless Chromium.
     Browser(browser::BrowserArgs),
+    /// Build the page of `fairlab lab`, or check its WebAssembly module in Node.
+    ///
+    /// Needs rustup's target wasm32-unknown-unknown.
+    Lab(lab::LabArgs),
     /// Measure time and memory of whole runs on machines of 16 to 4096 CPUs.
     BenchScale(scale::BenchScaleArgs),
     /// Build the optimised program: a static file, compiled with a profile of the project's own runs.
@@ -137,6 +142,7 @@ fn main() -> Result<()> {
         XtaskCommand::Mutants(args) => mutants::run(&root(), &args),
         XtaskCommand::BenchOracle(args) => bench_oracle::bench(&root(), &args),
         XtaskCommand::Browser(args) => browser::run(&root(), &args),
+        XtaskCommand::Lab(args) => lab::run(&root(), &args),
         XtaskCommand::BenchScale(args) => scale::bench(&root(), &args),
         XtaskCommand::Release(args) => release::build(&root(), &args),
         XtaskCommand::Instructions(args) => instructions::run(&root(), &args),

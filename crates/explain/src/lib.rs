@@ -25,11 +25,11 @@ use fairlab_measure::task_names::{UnknownTask, find_tasks};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::message::Message;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Subject of an explanation.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Question {
     /// A task, or a family of tasks, by name or pid: where it is and why it waited.

@@ -136,6 +136,7 @@ impl PageData {
     }
 
     fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
+        self.add_new_threads(threads);
         let at = (record.at - START).0;
         match record.what {
             RecordKind::Switch { next, .. } => self.on_switch(threads, record.cpu.index(), at, next),
@@ -229,8 +230,18 @@ impl PageData {
                 series.advance(end, end);
             }
         }
-        let named = threads.iter().map(|info| (info.comm.as_str().to_owned(), info.pid, info.is_kernel));
-        self.threads = named.collect();
+        self.add_new_threads(threads);
+    }
+
+    fn add_new_threads(&mut self, threads: &ThreadTable) {
+        let new = threads.iter().skip(self.threads.len());
+        self.threads.extend(new.map(|info| (info.comm.as_str().to_owned(), info.pid, info.is_kernel)));
+    }
+
+    /// CPUs' current threads and when they were switched in; `None` for an idle CPU.
+    pub(super) fn occupants(&self) -> impl Iterator<Item = Option<(ThreadId, u64)>> {
+        let is_idle = |thread: ThreadId| self.threads.get(thread.index()).is_none_or(|thread| thread.1 == 0);
+        self.running.iter().map(move |now| (!is_idle(now.thread)).then_some((now.thread, now.start)))
     }
 }
 

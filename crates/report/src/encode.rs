@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Encodes timeline segments as bytes, and bytes as base64.
 
-use super::segments::Segments;
+use super::segments::{Segment, Segments};
 
 /// Appends a number as LEB128: seven bits per byte, least significant first.
 pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
@@ -12,10 +12,17 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Encodes the segments of all CPUs. Each number has a variable length, and times are in ns.
+/// Encodes the segments of all CPUs, one CPU after the other.
+pub(super) fn segments_of(segments: &Segments) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    segments.of_cpu.iter().for_each(|of_cpu| put_segments(&mut bytes, of_cpu));
+    bytes
+}
+
+/// Appends segments of a CPU. Each number has a variable length, and times are in ns.
 ///
-/// A CPU starts with its number of segments. The fields of a segment are:
-/// 1. time since the end of the previous segment
+/// The number of segments precedes them. The fields of a segment are:
+/// 1. time since the end of the previous segment, or since the start of the run
 /// 2. length
 /// 3. thread
 /// 4. number of merged segments
@@ -23,27 +30,22 @@ pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {
 /// 6. wait for a CPU before the segment
 /// 7. throttled time before the segment
 /// 8. rule of CPU selection
-pub(super) fn segments_of(segments: &Segments) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for of_cpu in &segments.of_cpu {
-        put(&mut bytes, of_cpu.len() as u64);
-        let mut last = 0;
-        for segment in of_cpu {
-            let length = segment.end - segment.start;
-            put(&mut bytes, segment.start - last);
-            put(&mut bytes, length);
-            put(&mut bytes, segment.thread.index() as u64);
-            put(&mut bytes, u64::from(segment.nr));
-            if segment.nr > 1 {
-                put(&mut bytes, segment.busy);
-            }
-            put(&mut bytes, segment.waited);
-            put(&mut bytes, segment.throttled);
-            put(&mut bytes, segment.rule.into());
-            last = segment.end;
+pub(super) fn put_segments(bytes: &mut Vec<u8>, segments: &[Segment]) {
+    put(bytes, segments.len() as u64);
+    let mut last = 0;
+    for segment in segments {
+        put(bytes, segment.start - last);
+        put(bytes, segment.end - segment.start);
+        put(bytes, segment.thread.index() as u64);
+        put(bytes, u64::from(segment.nr));
+        if segment.nr > 1 {
+            put(bytes, segment.busy);
         }
+        put(bytes, segment.waited);
+        put(bytes, segment.throttled);
+        put(bytes, segment.rule.into());
+        last = segment.end;
     }
-    bytes
 }
 
 /// Encodes bytes as base64 (RFC 4648), with padding.
@@ -63,7 +65,6 @@ pub(super) fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::segments::Segment;
     use super::*;
     use fairlab_traces::export::thread::ThreadId;
 

@@ -14,8 +14,10 @@ mod diagnosis;
 mod encode;
 mod lags;
 mod segments;
+mod stream;
 
 pub use collect::PageCollector;
+pub use stream::{StreamPosition, TimelinePart};
 
 use diagnosis::{PageFinding, PageWait};
 use encode::{base64, segments_of};
@@ -23,6 +25,7 @@ use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::summary::RunSummary;
 use fairlab_sched::interface::wakeup::WakeRule;
+use fairlab_traces::export::thread::ThreadId;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -104,25 +107,14 @@ impl PageRun {
                 nr_running: average(&collected.nr_running[index].sums.iter().map(|sum| sum * 100).collect::<Vec<_>>()),
             }
         });
-        let workload = machine.workload();
-        let mut families: Vec<String> = Vec::new();
-        let mut family_of = vec![-1; collected.threads.len()];
-        for task in machine.tasks() {
-            let Some(id) = task.id else { continue };
-            let family = &workload.tasks[task.spec].family;
-            let place = families.iter().position(|own| own == family).unwrap_or_else(|| {
-                families.push(family.clone());
-                families.len() - 1
-            });
-            family_of[fairlab_traces::export::thread::ThreadId::from_task(id).index()] = place as i64;
-        }
+        let (families, family_of) = thread_families(machine, collected.threads.len());
         let mut latencies: BTreeMap<String, BTreeMap<u32, u64>> = BTreeMap::new();
         for (thread, sizes) in &collected.latencies {
             let Ok(family) = usize::try_from(family_of[thread.index()]) else { continue };
             let of_family = latencies.entry(families[family].clone()).or_default();
             sizes.iter().for_each(|(&size, nr)| *of_family.entry(size).or_default() += nr);
         }
-        let groups: Vec<String> = workload.groups.iter().map(|group| group.name.clone()).collect();
+        let groups: Vec<String> = machine.workload().groups.iter().map(|group| group.name.clone()).collect();
         let waits = collected
             .longest_waits()
             .into_iter()
@@ -150,6 +142,24 @@ impl PageRun {
             waits,
         }
     }
+}
+
+/// Returns the names of families that have tasks, and the index of each thread's family; -1 if the thread belongs to none.
+pub fn thread_families(machine: &Machine<impl Engine>, nr_threads: usize) -> (Vec<String>, Vec<i64>) {
+    let mut families: Vec<String> = Vec::new();
+    let mut family_of = vec![-1; nr_threads];
+    for task in machine.tasks() {
+        let Some(id) = task.id else { continue };
+        let family = &machine.workload().tasks[task.spec].family;
+        let place = families.iter().position(|own| own == family).unwrap_or_else(|| {
+            families.push(family.clone());
+            families.len() - 1
+        });
+        if let Some(of_thread) = family_of.get_mut(ThreadId::from_task(id).index()) {
+            *of_thread = place as i64;
+        }
+    }
+    (families, family_of)
 }
 
 /// Data that the scripts of the page read.

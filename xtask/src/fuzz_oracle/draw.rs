@@ -50,7 +50,7 @@ pub(super) fn scenario(seed: u64, series: KernelSeries) -> String {
 }
 
 /// Returns the text of the scenario of a seed, with what the kernel of a series has.
-pub(super) fn scenario_with_extensions(seed: u64, series: KernelSeries) -> String {
+pub(crate) fn scenario_with_extensions(seed: u64, series: KernelSeries) -> String {
     draw_scenario(RandomStream::new(seed, "fuzz-oracle-extensions", 0), series, true)
 }
 

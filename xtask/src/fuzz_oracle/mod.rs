@@ -7,7 +7,7 @@
 //! The reference does not know hotplug, cpusets, steal time, frequency limits and others. A second grammar has
 //! them too; its scenarios are compared with a compiled-kernel engine ([`engines`]).
 
-mod draw;
+pub(crate) mod draw;
 mod engines;
 mod shrink;
 

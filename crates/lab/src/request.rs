@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Requests of a page.
+
+use fairlab_explain::Question;
+use fairlab_run::spec::RunSpec;
+use serde::{Deserialize, Serialize};
+
+/// Request of a page. Numbers of runs are the page's own; an answer has the number of its request.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// List machines, kernels, features and tunables.
+    Catalogue {},
+    /// Read workload and machine, and report what is wrong.
+    Check { run: u32, spec: RunSpec },
+    /// Prepare a run. A run of this number that has not ended is dropped.
+    Open { run: u32, spec: RunSpec },
+    /// Advance a run at least to a time, in ns from its start, or to its end.
+    Step { run: u32, until_ns: u64 },
+    /// Drop a run.
+    Close { run: u32 },
+    /// Explain a moment of a run, in ns from its start.
+    Explain { run: u32, spec: RunSpec, question: Question, at_ns: u64 },
+    /// Search the first difference of two runs. `run` is the number of the pair.
+    Difference { run: u32, specs: Box<[RunSpec; 2]> },
+}
+
+impl Request {
+    /// Returns the number of the run or pair, if the request has one.
+    pub const fn run(&self) -> Option<u32> {
+        match *self {
+            Self::Catalogue {} => None,
+            Self::Check { run, .. }
+            | Self::Open { run, .. }
+            | Self::Step { run, .. }
+            | Self::Close { run }
+            | Self::Explain { run, .. }
+            | Self::Difference { run, .. } => Some(run),
+        }
+    }
+}

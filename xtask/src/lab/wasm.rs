@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Builds `fairlab-lab` for WebAssembly, with the module of JavaScript that loads it.
+
+use crate::programs;
+use anyhow::{Context, Result, ensure};
+use std::path::Path;
+use wasm_bindgen_cli_support::Bindgen;
+
+const TARGET: &str = "wasm32-unknown-unknown";
+const PROFILE: &str = "lab";
+
+/// Program of the page.
+pub(crate) struct WasmModule {
+    pub(crate) wasm: Vec<u8>,
+    /// ES module that exports `initSync` and the classes of the program.
+    pub(crate) glue: String,
+}
+
+/// Builds the module.
+pub(crate) fn build(root: &Path) -> Result<WasmModule> {
+    let status = programs::cargo()
+        .args(["rustc", "--quiet", "--package", "fairlab-lab", "--lib", "--crate-type", "cdylib"])
+        .args(["--target", TARGET, "--profile", PROFILE])
+        .current_dir(root)
+        .status()
+        .context("cargo cannot be started")?;
+    ensure!(status.success(), "fairlab-lab cannot be built\nhelp: `rustup target add {TARGET}` installs the target");
+    let file = programs::target(root).join(TARGET).join(PROFILE).join("fairlab_lab.wasm");
+    let mut bindgen = Bindgen::new();
+    bindgen.input_path(&file).typescript(false).omit_default_module_path(true);
+    bindgen.remove_name_section(true).remove_producers_section(true);
+    let mut output = bindgen.web(true)?.generate_output().with_context(|| file.display().to_string())?;
+    Ok(WasmModule { glue: output.js().to_owned(), wasm: output.wasm_mut().emit_wasm() })
+}
