@@ -33,7 +33,7 @@ function run(service, spec, stepNs) {
 }
 
 const segmentsOf = ({ rows }) => rows.map((row) => Array.from(row.start.subarray(0, row.length), (start, index) =>
-  `${start} ${row.end[index]} ${row.thread[index]}`));
+  [start, row.end[index], row.thread[index]]));
 const waitsOf = ({ rows }) => rows.map((row) => Array.from(row.waited.subarray(0, row.length)));
 
 for (const { name, spec, step_ns, questions } of JSON.parse(readFileSync(casesFile, "utf8"))) {

@@ -88,10 +88,13 @@ impl LiveRun {
             0 => (Vec::new(), Vec::new()),
             _ => thread_families(&self.machine, nr_threads),
         };
+        let tasks = self.machine.workload().tasks.iter();
+        let kthreads: Vec<&str> = tasks.filter(|task| task.is_kthread).map(|task| task.family.as_str()).collect();
         let row = |(offset, (name, pid, is_kernel))| {
             let index = timeline.first_thread + offset;
             let family = usize::try_from(family_of[index]).ok().map(|family: usize| families[family].clone());
-            ThreadRow { index, name, pid, family, is_kernel }
+            let is_kthread = family.as_ref().is_some_and(|family| kthreads.contains(&family.as_str()));
+            ThreadRow { index, name, pid, family, is_kernel: is_kernel || is_kthread }
         };
         let threads = timeline.threads.into_iter().enumerate().map(row).collect();
         let part = Part {

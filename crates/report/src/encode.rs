@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Encodes timeline segments as bytes, and bytes as base64.
+//! Encodes timeline segments as bytes.
 
 use super::segments::{Segment, Segments};
 
@@ -48,21 +48,6 @@ pub(super) fn put_segments(bytes: &mut Vec<u8>, segments: &[Segment]) {
     }
 }
 
-/// Encodes bytes as base64 (RFC 4648), with padding.
-pub(super) fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let word =
-            chunk.iter().enumerate().fold(0_u32, |word, (place, &byte)| word | u32::from(byte) << (16 - 8 * place));
-        for place in 0..4 {
-            let letter = LETTERS[(word >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= chunk.len() { char::from(letter) } else { '=' });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,14 +62,5 @@ mod tests {
         segments.push(0, one);
         segments.push(0, merged);
         assert_eq!(segments_of(&segments), [2, 10, 0xC8, 1, 0, 1, 5, 7, 2, 5, 15, 0, 3, 9, 5, 7, 2]);
-    }
-
-    #[test]
-    fn base64_is_that_of_the_standard() {
-        let pairs =
-            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("foobar", "Zm9vYmFy")];
-        for (plain, coded) in pairs {
-            assert_eq!(base64(plain.as_bytes()), coded);
-        }
     }
 }

@@ -19,8 +19,10 @@ mod stream;
 pub use collect::PageCollector;
 pub use stream::{StreamPosition, TimelinePart};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use diagnosis::{PageFinding, PageWait};
-use encode::{base64, segments_of};
+use encode::segments_of;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::summary::RunSummary;
@@ -133,10 +135,10 @@ impl PageRun {
             scanned: collected.scanned.clone(),
             cpus_per_cell: collected.per_cell,
             migrations: collected.migrations.iter().map(|(&(from, to), &nr)| (from, to, nr)).collect(),
-            segments: base64(&segments_of(&collected.segments)),
+            segments: BASE64_STANDARD.encode(segments_of(&collected.segments)),
             lags: (!collected.lags.is_empty()).then(|| PageLags {
                 resolution_ns: collected.lags.resolution,
-                samples: base64(&collected.lags.bytes()),
+                samples: BASE64_STANDARD.encode(collected.lags.bytes()),
             }),
             findings: None,
             waits,

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Browser test of the HTML pages.
 //!
+//! The page of `fairlab lab` is also compared with native runs ([`lab`]).
+//!
 //! The page of `fairlab report`: each control is used by mouse and keyboard in a headless Chromium, in a desktop window and on
 //! a phone, and must change something. Verdict, findings and timeline must be on the first screen. No page may write on its
 //! console or be wider than its window. Pages of studies, of comparisons and of runs with unlike families are only opened.
 
 mod chromium;
+mod lab;
 
 use crate::programs;
 use crate::requirement::skip_or_fail;
@@ -22,6 +25,9 @@ pub(crate) struct BrowserArgs {
     /// Test this page, which needs two runs or more [default: a page of two runs of scenarios/hello.json]
     #[arg(long)]
     page: Option<PathBuf>,
+    /// Test only the page of `fairlab lab`.
+    #[arg(long, conflicts_with = "page")]
+    lab: bool,
     /// Report a missing browser as SKIPPED and succeed.
     #[arg(long)]
     ci: bool,
@@ -86,7 +92,6 @@ const MARK_OF_A_WAIT: &str = "(() => {
     return [box.x + timeToX(since_ns + length_ns, box.width), box.y + (cpu - view.top) * rows().height + 4];
 })()";
 
-/// In this order, so that each use can change something.
 const USES: &[ControlUse] = &[
     control_use("in", Gesture::Click, VIEW),
     control_use("out", Gesture::Click, VIEW),
@@ -125,6 +130,9 @@ pub(crate) fn run(root: &Path, args: &BrowserArgs) -> Result<()> {
     // The page that is tested may be one of an earlier test, which lies here.
     let _ = std::fs::remove_dir_all(if args.page.is_some() { &profile } else { &place });
     std::fs::create_dir_all(&place).with_context(|| format!("{} cannot be made", place.display()))?;
+    if args.lab {
+        return lab::check(root, &mut Browser::start(&program, &profile)?);
+    }
     let page = match &args.page {
         Some(page) => page.canonicalize().with_context(|| page.display().to_string())?,
         None => example(root, &place)?,
@@ -133,13 +141,14 @@ pub(crate) fn run(root: &Path, args: &BrowserArgs) -> Result<()> {
     for (name, size, is_phone) in WINDOWS {
         browser.open(&page, size, is_phone)?;
         check_first_screen(&mut browser)
-            .and_then(|()| use_all_controls(&mut browser))
+            .and_then(|()| use_all_controls(&mut browser, USES))
             .with_context(|| format!("{name} window"))?;
         println!("{name}: {} uses of all controls changed something, nothing on the console", USES.len());
     }
     if args.page.is_none() {
         check_unlike_runs(root, &place, &mut browser)?;
         check_other_pages(root, &place, &mut browser)?;
+        lab::check(root, &mut browser)?;
     }
     Ok(())
 }
@@ -226,25 +235,33 @@ fn example(root: &Path, place: &Path) -> Result<PathBuf> {
     Ok(PathBuf::from(page))
 }
 
-fn use_all_controls(browser: &mut Browser) -> Result<()> {
+/// Uses all controls of a page. The uses are in an order in which each can change something.
+fn use_all_controls(browser: &mut Browser, uses: &[ControlUse]) -> Result<()> {
     check_page(browser)?;
-    let ids =
-        "[...document.querySelectorAll('button, select, input, a[href], [tabindex]')].map((control) => control.id)";
-    let controls: Vec<String> = serde_json::from_value(browser.value(ids)?)?;
-    let used: BTreeSet<&str> = USES.iter().map(|control_use| control_use.control).collect();
-    if let Some(new) = controls.iter().find(|id| !used.contains(id.as_str())) {
-        bail!("no use of the control `{new}`: add one to USES");
-    }
+    let used: BTreeSet<&str> = uses.iter().map(|control_use| control_use.control).collect();
+    check_controls(browser, &used)?;
     browser.value(
         "globalThis.pointOf = (element) => {
             const box = element.getBoundingClientRect();
             return [box.x + box.width / 2, box.y + box.height / 2];
         }; 0",
     )?;
-    for control_use in USES {
+    for control_use in uses {
         control_use.perform(browser).with_context(|| format!("control `{}`", control_use.control))?;
     }
+    check_controls(browser, &used)?;
     check_page(browser)
+}
+
+/// Checks that each control of the page has a use.
+fn check_controls(browser: &mut Browser, used: &BTreeSet<&str>) -> Result<()> {
+    let ids =
+        "[...document.querySelectorAll('button, select, input, a[href], [tabindex]')].map((control) => control.id)";
+    let controls: Vec<String> = serde_json::from_value(browser.value(ids)?)?;
+    match controls.iter().find(|id| !used.contains(id.as_str())) {
+        Some(new) => bail!("no use of the control `{new}`: add one to its list"),
+        None => Ok(()),
+    }
 }
 
 impl ControlUse {

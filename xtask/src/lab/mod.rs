@@ -2,17 +2,18 @@
 //! The page of `fairlab lab`: its WebAssembly module, and the check of the module in Node.
 
 mod node;
+pub(crate) mod occupants;
 mod page;
 mod wasm;
 
 use crate::programs;
 use anyhow::Result;
 use clap::Args as ClapArgs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(ClapArgs)]
 pub(crate) struct LabArgs {
-    /// Compare runs and explanations of the WebAssembly module in Node with native ones.
+    /// Compare runs and explanations of the WebAssembly module in Node with native ones, and check types.
     #[arg(long)]
     check: bool,
     /// Number of random scenarios to compare.
@@ -24,11 +25,21 @@ pub(crate) struct LabArgs {
 }
 
 pub(crate) fn run(root: &Path, args: &LabArgs) -> Result<()> {
-    let module = wasm::build(root)?;
-    let directory = programs::target(root).join("page");
-    page::write(root, &directory, &module)?;
+    let file = build(root)?;
     if args.check {
-        return node::check(root, &directory, args);
+        node::check_types(root, &directory(root), args)?;
+        return node::check(root, &directory(root), args);
     }
+    let kilobytes = std::fs::metadata(&file)?.len().div_ceil(1000);
+    println!("{}: {kilobytes} kB; open it in a browser", file.display());
     Ok(())
+}
+
+/// Builds the page and returns its file.
+pub(crate) fn build(root: &Path) -> Result<PathBuf> {
+    page::write(root, &directory(root), &wasm::build(root)?)
+}
+
+fn directory(root: &Path) -> PathBuf {
+    programs::target(root).join("page")
 }

@@ -2,22 +2,18 @@
 //! WebAssembly module of the page in Node, beside native runs: digests, timelines and explanations must be equal.
 
 use super::LabArgs;
+use super::occupants::{Segment, occupants};
 use crate::fuzz_oracle::draw;
 use crate::requirement::skip_or_fail;
 use anyhow::{Context, Result, bail, ensure};
 use fairlab_board::preset_names;
 use fairlab_explain::Question;
-use fairlab_machine::observer::{Interest, Observer};
-use fairlab_machine::sim::START;
-use fairlab_run::drive::drive_through;
 use fairlab_run::error::RequestError;
 use fairlab_run::explain::explain_moment;
 use fairlab_run::input::InputFile;
 use fairlab_run::kernels::Kernel;
 use fairlab_run::prepare::prepare;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
-use fairlab_sched::ids::{CpuId, TaskId};
-use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::message::Message;
@@ -29,6 +25,8 @@ use std::process::{Command, Stdio};
 
 /// Scenario that is run on each machine.
 const HELLO: &str = "scenarios/hello.json";
+/// Package of npm that checks types.
+const TYPESCRIPT: &str = "typescript@5.9.3";
 /// Random scenarios in CI.
 const RANDOM_IN_CI: u64 = 20;
 /// Number of steps of a run, about.
@@ -58,7 +56,20 @@ struct Outcome {
     steps: String,
     is_timeline_equal: bool,
     explanations: Vec<Value>,
-    segments: Option<Vec<Vec<String>>>,
+    segments: Option<Vec<Vec<Segment>>>,
+}
+
+/// Checks the types of the page's modules with TypeScript's compiler, which npm loads.
+pub(super) fn check_types(root: &Path, page: &Path, args: &LabArgs) -> Result<()> {
+    let config = "tsconfig.json";
+    fs::copy(root.join("crates/lab/page").join(config), page.join(config)).context(config)?;
+    let mut command = Command::new("npx");
+    command.args(["--yes", "--package", TYPESCRIPT, "tsc", "--project"]).arg(page);
+    let Ok(status) = command.status() else {
+        return skip_or_fail(args.ci, "node", "the types of the page are not checked: npx is missing");
+    };
+    ensure!(status.success(), "the modules of the page have wrong types, or {TYPESCRIPT} cannot be loaded");
+    Ok(())
 }
 
 pub(super) fn check(root: &Path, page: &Path, args: &LabArgs) -> Result<()> {
@@ -141,49 +152,14 @@ impl Case {
 struct Native {
     /// Digest, or the error.
     outcome: String,
-    /// Times in which a CPU ran one thread, as text; of the run's events, without the page's collector.
-    segments: Option<Vec<Vec<String>>>,
+    segments: Option<Vec<Vec<Segment>>>,
     explanations: Vec<Value>,
-}
-
-/// Observer of what CPUs run.
-struct Occupants {
-    nr_cpus: u32,
-    /// Task of each CPU and since when it runs.
-    running: Vec<(TaskId, Nanos)>,
-    segments: Vec<Vec<String>>,
-}
-
-impl Occupants {
-    fn end_segment(&mut self, cpu: CpuId, at: Nanos) {
-        let (task, since) = self.running[cpu.index()];
-        // The first tasks are the idle ones. The page numbers threads from its first process.
-        if task.0 >= self.nr_cpus && at > since {
-            let [start, end] = [since, at].map(|time| (time - START).0);
-            self.segments[cpu.index()].push(format!("{start} {end} {}", task.0 + 1));
-        }
-    }
-}
-
-impl SchedObserver for Occupants {
-    fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        if let Event::Switch { cpu, next, .. } = *event {
-            self.end_segment(cpu, now);
-            self.running[cpu.index()] = (next, now);
-        }
-    }
-}
-
-impl Observer for Occupants {
-    fn wants(&self) -> Interest {
-        Interest { events: true, ..Interest::NONE }
-    }
 }
 
 impl Native {
     fn of(case: &Case) -> Self {
         let error_text = |error: RequestError| Message::from(error).text;
-        let (outcome, segments) = match Self::run(&case.spec) {
+        let (outcome, segments) = match occupants(&case.spec) {
             Ok((digest, segments)) => (digest, Some(segments)),
             Err(error) => (format!("error: {}", error_text(error)), None),
         };
@@ -196,17 +172,6 @@ impl Native {
             Err(error) => json!({ "error": error_text(error) }),
         });
         Self { outcome, segments, explanations: explanations.collect() }
-    }
-
-    fn run(spec: &RunSpec) -> Result<(String, Vec<Vec<String>>), RequestError> {
-        let mut machine = prepare(spec)?.with_whole_workload()?.boot()?.machine;
-        let nr_cpus = machine.hardware().nr_cpus();
-        let idle = (0..nr_cpus).map(|cpu| (TaskId(cpu as u32), START)).collect();
-        let mut occupants = Occupants { nr_cpus: nr_cpus as u32, running: idle, segments: vec![Vec::new(); nr_cpus] };
-        drive_through(&mut machine, &mut occupants).map_err(|error| RequestError::Run(error.into()))?;
-        let end = START + machine.duration();
-        (0..nr_cpus).for_each(|cpu| occupants.end_segment(CpuId::from_index(cpu), end));
-        Ok((machine.digest().to_string(), occupants.segments))
     }
 
     /// Returns how the run in Node differs, as sentences.
@@ -224,8 +189,7 @@ impl Native {
         if *segments != self.segments {
             let rows = segments.iter().flatten().zip(self.segments.iter().flatten());
             let first = rows.flat_map(|(page, native)| page.iter().zip(native)).find(|(page, native)| page != native);
-            let [page, native] = first.map_or(["(none)", "(none)"], |(page, native)| [page.as_str(), native.as_str()]);
-            differences.push(format!("{name}: first segment of the page {page}, of the events {native}"));
+            differences.push(format!("{name}: first segments that differ, of page and events: {first:?}"));
         }
         for (question, (in_node, native)) in explanations.iter().zip(&self.explanations).enumerate() {
             if in_node != native {

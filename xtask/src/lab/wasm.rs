@@ -14,6 +14,8 @@ pub(crate) struct WasmModule {
     pub(crate) wasm: Vec<u8>,
     /// ES module that exports `initSync` and the classes of the program.
     pub(crate) glue: String,
+    /// Types of that module.
+    pub(crate) types: String,
 }
 
 /// Builds the module.
@@ -27,8 +29,9 @@ pub(crate) fn build(root: &Path) -> Result<WasmModule> {
     ensure!(status.success(), "fairlab-lab cannot be built\nhelp: `rustup target add {TARGET}` installs the target");
     let file = programs::target(root).join(TARGET).join(PROFILE).join("fairlab_lab.wasm");
     let mut bindgen = Bindgen::new();
-    bindgen.input_path(&file).typescript(false).omit_default_module_path(true);
+    bindgen.input_path(&file).typescript(true).omit_default_module_path(true);
     bindgen.remove_name_section(true).remove_producers_section(true);
     let mut output = bindgen.web(true)?.generate_output().with_context(|| file.display().to_string())?;
-    Ok(WasmModule { glue: output.js().to_owned(), wasm: output.wasm_mut().emit_wasm() })
+    let (glue, types) = (output.js().to_owned(), output.ts().unwrap_or_default().to_owned());
+    Ok(WasmModule { glue, types, wasm: output.wasm_mut().emit_wasm() })
 }

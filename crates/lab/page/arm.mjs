@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The run of an arm, as far as it has come.
+import { appendPart, emptyRow } from "./timeline-data.mjs";
+
+/** Time that a step of a run may take, in milliseconds: a newer run begins after it at the latest. */
+const STEP_MS = 10;
+/** Simulated time of the first step, in ns. */
+const FIRST_STEP = 2e6;
+
+/**
+ * @typedef {import("./client.mjs").Client} Client
+ * @typedef {import("./client.mjs").Message} Message
+ */
+
+/** Run of an arm. */
+export class ArmRun {
+  /** @param {object} spec */
+  constructor(spec) {
+    this.spec = spec;
+    /** @type {import("./client.mjs").Opened | null} */
+    this.opened = null;
+    /** @type {import("./timeline-data.mjs").Row[]} */
+    this.rows = [];
+    /** @type {import("./client.mjs").Thread[]} */
+    this.threads = [];
+    /** Simulated time that the rows contain, in ns. */
+    this.at = 0;
+    /** @type {import("./client.mjs").Ended | null} */
+    this.ended = null;
+    /** @type {Message | null} */
+    this.error = null;
+  }
+
+  get length() {
+    return this.ended?.duration_ns ?? this.opened?.length_ns ?? 0;
+  }
+
+  /**
+   * Runs the spec to its end in steps.
+   * @param {Client} client @param {number} number Number of the run.
+   * @param {() => boolean} isWanted Whether the run is still wanted; asked before each step.
+   * @param {() => void} onStep
+   */
+  async run(client, number, isWanted, onStep) {
+    const { answer } = await client.ask({ open: { run: number, spec: this.spec } });
+    if (!answer.opened) return this.#fail(answer.error);
+    this.opened = answer.opened;
+    this.rows = Array.from({ length: this.opened.nr_cpus }, emptyRow);
+    for (let step = FIRST_STEP; isWanted();) {
+      const began = performance.now(), before = this.at;
+      const { answer, segments } = await client.ask({ step: { run: number, until_ns: Math.round(this.at + step) } });
+      const took = performance.now() - began;
+      if (!answer.part) return this.#fail(answer.error);
+      this.#append(answer.part, segments);
+      onStep();
+      if (answer.part.ended) return;
+      step = Math.min(1e8, Math.max(1e6, (this.at - before) * STEP_MS / Math.max(0.5, took)));
+    }
+    await client.ask({ close: { run: number } });
+  }
+
+  /** @param {import("./client.mjs").Part} part @param {Uint8Array} segments */
+  #append(part, segments) {
+    appendPart(this.rows, segments, part.is_restart);
+    for (const thread of part.threads) this.threads[thread.index] = thread;
+    this.at = part.at_ns;
+    this.ended = part.ended;
+  }
+
+  /** @param {Message | undefined} error */
+  #fail(error) {
+    this.error = error ?? { text: "no answer", help: null, place: null };
+  }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Requests to a worker. The types are those of `crates/lab/src/answer.rs`.
+
+/**
+ * @typedef {{ file: string, line: number | null, column: number | null, source_line: string | null }} Place
+ * @typedef {{ text: string, help: string | null, place: Place | null }} Message
+ * @typedef {{ index: number, name: string, pid: number, family: string | null, is_kernel: boolean }} Thread
+ * @typedef {{ nr: number, p50_ns: number, p99_ns: number }} Latency
+ * @typedef {{ name: string, run_ns: number, wake_to_run: Latency | null }} Family
+ * @typedef {{ severity: string, rule: string, sentence: string, at_ns: number }} Finding
+ * @typedef {{ digest: string, duration_ns: number, findings: Finding[], summary: { families: Family[] } }} Ended
+ * @typedef {{ at_ns: number, is_restart: boolean, resolution_ns: number, threads: Thread[], ended: Ended | null }} Part
+ * @typedef {object} Opened
+ * @property {string} workload
+ * @property {string} machine
+ * @property {string} kernel
+ * @property {number} length_ns
+ * @property {number} nr_cpus
+ * @property {Record<string, boolean>} features
+ * @property {Record<string, number>} tunables
+ * @property {string[]} assumptions
+ * @property {string[]} warnings
+ * @typedef {{ cpu: number | null, instead: string | null }} TaskInRun
+ * @typedef {{ at_ns: number, task: string, runs: [TaskInRun, TaskInRun], decisions: [string[], string[]] }} Difference
+ * @typedef {{ at_ns: number, claims: { kind: string, text: string[] }[] }} Explanation
+ * @typedef {object} Answer
+ * @property {number | null} run
+ * @property {Message} [error]
+ * @property {Opened} [opened]
+ * @property {Part} [part]
+ * @property {Explanation} [explained]
+ * @property {Difference | null} [difference]
+ * @typedef {{ answer: Answer, segments: Uint8Array, lags: Uint8Array }} Reply
+ */
+
+/** The worker was ended before it answered. */
+export class Dropped extends Error {}
+
+/** The WebAssembly module has panicked. */
+export class Panic extends Error {}
+
+/** A worker with the WebAssembly module. */
+export class Client {
+  /** @type {Worker} */
+  #worker;
+  /** @type {Map<number, { resolve: (reply: any) => void, reject: (error: Error) => void }>} */
+  #waiting = new Map();
+  #last = 0;
+
+  /** @param {() => Worker} startWorker Starts a worker with the module. */
+  constructor(startWorker) {
+    this.startWorker = startWorker;
+    this.#worker = this.#start();
+  }
+
+  #start() {
+    const worker = this.startWorker();
+    worker.onmessage = ({ data }) => {
+      const waiting = this.#waiting.get(data.id);
+      this.#waiting.delete(data.id);
+      if (data.panic === undefined) return waiting?.resolve(data);
+      this.restart();
+      waiting?.reject(new Panic(data.panic));
+    };
+    worker.onerror = (event) => { throw new Error(`worker: ${event.message}`); };
+    return worker;
+  }
+
+  /** Whether a request has no answer yet. */
+  get isBusy() {
+    return this.#waiting.size > 0;
+  }
+
+  /** Ends the worker and starts a new one. Open requests are dropped. */
+  restart() {
+    this.#worker.terminate();
+    for (const { reject } of this.#waiting.values()) reject(new Dropped("the worker was ended"));
+    this.#waiting.clear();
+    this.#worker = this.#start();
+  }
+
+  /** @param {object} request @returns {Promise<Reply>} */
+  async ask(request) {
+    const id = ++this.#last;
+    /** @type {{ json: string, segments: Uint8Array, lags: Uint8Array }} */
+    const { json, segments, lags } = await new Promise((resolve, reject) => {
+      this.#waiting.set(id, { resolve, reject });
+      this.#worker.postMessage({ id, request: JSON.stringify(request) });
+    });
+    return { answer: JSON.parse(json), segments, lags };
+  }
+}
+
+/** Reads the module that the page contains as gzip in base64. @param {string} text */
+export async function readModule(text) {
+  const packed = Uint8Array.from(atob(text.trim()), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return WebAssembly.compileStreaming(new Response(stream, { headers: { "content-type": "application/wasm" } }));
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The page: a workload, two arms that differ by a knob, and why they part.
+import { ArmRun } from "./arm.mjs";
+import { Client, Dropped, Panic, readModule } from "./client.mjs";
+import { duration, moment } from "./format.mjs";
+import { COLOURS, KERNEL_COLOUR, Timeline } from "./timeline.mjs";
+
+/** Part of the run that is shown at first, in ns. */
+const FIRST_VIEW = 1e8;
+/** Most time that is shown around the first difference, in ns. */
+const DIFFERENCE_VIEW = 2e7;
+/** CPUs that are busy for a smaller part of the time in both arms have no row. */
+const FOLDED_BELOW = 0.002;
+/** Positions of the slider on each side of the default, and positions per doubling. */
+const SLIDER = { limit: 15, perDoubling: 3 };
+
+/** @param {string} id @returns {any} */
+const byId = (id) => document.getElementById(id);
+/** @param {string} tag @param {string} text */
+const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
+
+const HINT = Object.assign(element("p", "Click a bar, or a gap: the reason appears here."), { className: "quiet" });
+const input = JSON.parse(byId("input").textContent);
+const state = { file: input.file, tunables: /** @type {Record<string, number>} */ ({}) };
+
+/** @type {ArmRun[]} */
+let arms = [];
+let generation = 0;
+/** @type {Client[]} */
+let clients = [];
+const [ARM_A, ARM_B, BACKGROUND] = [0, 1, 2];
+
+const timeline = new Timeline(byId("timeline"), explain);
+/** For tests, and for readers with a console. */
+Object.assign(globalThis, { fairlab: { timeline, specOf, arms: () => arms } });
+
+/** @param {number} arm */
+function specOf(arm) {
+  return { workload: { file: state.file }, settings: arm === 1 ? { tunables: state.tunables } : {} };
+}
+
+function changeText() {
+  return Object.entries(state.tunables).map(([name, value]) => `${name}=${value}`).join(" ");
+}
+
+/** Runs both arms. Arm A is kept while only arm B changes. */
+async function update() {
+  const mine = ++generation, isWanted = () => mine === generation;
+  const keep = arms[0]?.ended && JSON.stringify(arms[0].spec) === JSON.stringify(specOf(0));
+  const next = [keep ? arms[0] : new ArmRun(specOf(0)), new ArmRun(specOf(1))];
+  if (clients[BACKGROUND].isBusy) clients[BACKGROUND].restart();
+  timeline.chosen = timeline.difference = null;
+  showReasons([HINT]);
+  verdict(["Running\u2026"]);
+  const onStep = () => { if (isWanted()) showProgress(next); };
+  try {
+    await Promise.all(next.map((arm, number) => arm.ended ? onStep() : arm.run(clients[number], mine, isWanted, onStep)));
+  } catch (error) {
+    if (isWanted()) showFailure(error);
+    return;
+  }
+  if (!isWanted()) return;
+  const failed = next.find((arm) => arm.error);
+  if (failed) return showError(failed.error);
+  showProgress(next);
+  showNumbers();
+  showVerdict();
+}
+
+/** Draws what the runs have so far. @param {ArmRun[]} next */
+function showProgress(next) {
+  if (!next.every((arm) => arm.opened)) return;
+  if (arms !== next) {
+    const isOtherRun = arms[0]?.length !== next[0].length;
+    arms = timeline.arms = next;
+    if (isOtherRun) timeline.show(0, Math.min(FIRST_VIEW, timeline.length));
+    showSlider();
+    showSubject();
+  }
+  timeline.titles = ["A", `B ${changeText()}`];
+  timeline.families = familiesOf(next);
+  timeline.cpus = busyCpus(next);
+  byId("folded").textContent = foldedText(next[0].rows.length - timeline.cpus.length);
+  showLegend();
+  timeline.draw();
+}
+
+/** Shows what is run, and the command with the same arms. */
+function showSubject() {
+  const { workload, machine, kernel } = /** @type {import("./client.mjs").Opened} */ (arms[0].opened);
+  byId("subject").textContent = `${workload} on ${machine}, kernel ${kernel}, ${duration(arms[0].length)}`;
+  const changes = Object.entries(state.tunables).map(([name, value]) => ` --arm ${name}=${value}`);
+  byId("command").textContent = changes.length > 0 ? `fairlab compare ${workload}${changes.join("")}` : `fairlab run ${workload}`;
+}
+
+/** @param {number} nr */
+function foldedText(nr) {
+  return nr === 0 ? "" : `${nr} ${nr === 1 ? "CPU is" : "CPUs are"} idle in both arms and not shown.`;
+}
+
+/** @param {ArmRun[]} runs */
+function familiesOf(runs) {
+  const names = runs.flatMap((run) => run.threads.map((thread) => thread.is_kernel ? null : thread.family));
+  return [...new Set(names.filter((name) => name !== null))];
+}
+
+/** CPUs that are busy in one of the arms. @param {ArmRun[]} runs */
+function busyCpus(runs) {
+  const isBusy = (/** @type {number} */ cpu) => runs.some((run) => {
+    const row = run.rows[cpu];
+    let busy = row?.running ? run.at - row.running.since : 0;
+    for (let index = 0; row && index < row.length && busy <= FOLDED_BELOW * run.at; index++) busy += row.end[index] - row.start[index];
+    return busy > FOLDED_BELOW * run.at;
+  });
+  return [...runs[0].rows.keys()].filter(isBusy);
+}
+
+function showLegend() {
+  const colour = (/** @type {number} */ index) => COLOURS[index % COLOURS.length];
+  const entries = [...timeline.families.map((name, index) => [name, colour(index)]), ["kernel", KERNEL_COLOUR]];
+  byId("legend").replaceChildren(...entries.map(([name, colour]) => {
+    const item = element("li", name), swatch = document.createElement("i");
+    swatch.style.background = colour;
+    item.prepend(swatch);
+    return item;
+  }));
+}
+
+/** @param {(string | Node)[]} content */
+function verdict(content, isError = false) {
+  byId("verdict").classList.toggle("error", isError);
+  byId("verdict").replaceChildren(...content);
+}
+
+async function showVerdict() {
+  const mine = generation, [a, b] = arms;
+  if (changeText() === "") return verdict(["Both arms are the same run. Turn the knob."]);
+  if (a.ended?.digest === b.ended?.digest) {
+    return verdict([element("b", "Not one event changes"), ` with ${changeText()} in this workload.`]);
+  }
+  verdict(["The runs differ. Searching the first difference\u2026"]);
+  try {
+    const { answer } = await clients[BACKGROUND].ask({ difference: { run: mine, specs: arms.map((arm) => arm.spec) } });
+    if (mine === generation) showDifference(answer);
+  } catch (error) {
+    if (mine === generation) showFailure(error);
+  }
+}
+
+/** @param {import("./client.mjs").Answer} answer */
+function showDifference({ difference, error }) {
+  if (error) return showError(error);
+  if (!difference) return verdict(["The runs differ, but every CPU runs the same tasks of the workload at all times."]);
+  const clauses = difference.runs.map(({ cpu, instead }, run) =>
+    `${"AB"[run]} ${cpu !== null ? `runs it on CPU ${cpu}` : instead !== null ? `runs ${instead} instead` : "does not run it"}`);
+  const show = Object.assign(document.createElement("button"), { type: "button", id: "show-difference", textContent: moment(difference.at_ns) });
+  const reasons = difference.decisions.map((sentences, run) => section(`Arm ${"AB"[run]}: ${difference.task}`, sentences));
+  show.onclick = () => {
+    const span = Math.min(timeline.view.to - timeline.view.from, DIFFERENCE_VIEW);
+    timeline.show(difference.at_ns - span / 2, difference.at_ns + span / 2);
+    timeline.chosen = null;
+    showReasons(reasons);
+  };
+  verdict(["The runs part at ", show, `: ${difference.task}: ${clauses.join(", ")}.`]);
+  if (!timeline.chosen) showReasons(reasons);
+  timeline.difference = difference.at_ns;
+  timeline.draw();
+}
+
+/** @param {Node[]} content */
+function showReasons(content) {
+  byId("why").replaceChildren(...content);
+}
+
+/** A heading with sentences. @param {string} title @param {string[]} sentences */
+function section(title, sentences) {
+  const whole = document.createElement("div"), list = document.createElement("ul");
+  list.append(...sentences.map((sentence) => {
+    const item = element("li", sentence.trim());
+    if (sentence.startsWith(" ")) item.className = "detail";
+    return item;
+  }));
+  whole.append(element("h3", title), list);
+  return whole;
+}
+
+/** @param {import("./client.mjs").Message | null} error */
+function showError(error) {
+  const { text = "", help, place } = error ?? {};
+  const at = place ? `${[place.file, place.line, place.column].filter((part) => part !== null).join(":")}: ` : "";
+  const lines = [`${at}${text}`, place?.source_line && `  ${place.source_line}`, help && `help: ${help}`];
+  verdict([lines.filter(Boolean).join("\n")], true);
+}
+
+/** @param {unknown} error */
+function showFailure(error) {
+  if (error instanceof Dropped) return;
+  const text = error instanceof Panic ? `fairlab has a bug: ${error.message}` : String(error);
+  verdict([`${text}\nA fresh instance runs from the next change on.`], true);
+}
+
+function showNumbers() {
+  const rows = (arms[0].ended?.summary.families ?? []).map((family) => {
+    const other = arms[1].ended?.summary.families.find(({ name }) => name === family.name);
+    const of = (/** @type {(family: import("./client.mjs").Family) => number | undefined} */ value) =>
+      [family, other].map((one) => element("td", one && value(one) !== undefined ? duration(value(one) ?? 0) : "\u2013"));
+    const row = document.createElement("tr");
+    row.append(element("td", family.name), ...of((one) => one.wake_to_run?.p99_ns), ...of((one) => one.run_ns));
+    return row;
+  });
+  byId("numbers").tBodies[0].replaceChildren(...rows);
+}
+
+/** Asks for the reason of a point, which the timeline marks. @param {import("./timeline.mjs").Point} point */
+async function explain(point) {
+  const mine = generation, { arm, cpu, at } = point;
+  const request = { run: mine, spec: arms[arm].spec, question: { cpu }, at_ns: at };
+  const thread = timeline.threadAt(point);
+  try {
+    const { answer } = await clients[arm].ask({ explain: request });
+    if (mine !== generation || timeline.chosen !== point) return;
+    const sentences = answer.explained?.claims.flatMap((claim) => claim.text) ?? [answer.error?.text ?? ""];
+    showReasons([section(`Arm ${"AB"[arm]}, CPU ${cpu}, ${moment(at)}: ${thread?.name ?? "idle"}`, sentences)]);
+  } catch (error) {
+    if (mine === generation) showFailure(error);
+  }
+}
+
+// Knob ----------------------------------------------------------------------------------------------------------------
+
+function defaultSlice() {
+  return arms[0]?.opened?.tunables.base_slice_ns ?? 0;
+}
+
+function showSlider() {
+  const slice = state.tunables.base_slice_ns ?? defaultSlice(), isDefault = slice === defaultSlice();
+  byId("slice-value").textContent = `${duration(slice)}${isDefault ? " (default)" : ""}`;
+  byId("slice").setAttribute("aria-valuetext", byId("slice-value").textContent);
+}
+
+byId("slice").addEventListener("input", () => {
+  const position = Number(byId("slice").value), slice = Math.round(defaultSlice() * 2 ** (position / SLIDER.perDoubling));
+  state.tunables = position === 0 ? {} : { base_slice_ns: slice };
+  showSlider();
+  update();
+});
+
+/**
+ * Starts the page.
+ * @param {(wasm: WebAssembly.Module) => Worker} startWorker Starts a worker with the compiled module.
+ */
+export async function start(startWorker) {
+  const wasm = await readModule(byId("wasm").textContent);
+  clients = [ARM_A, ARM_B, BACKGROUND].map(() => new Client(() => startWorker(wasm)));
+  await update();
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Pixels of a timeline row: each shows the family that ran longest in its time, as strong as its CPU was busy.
+import { firstEndingAfter } from "./timeline-data.mjs";
+
+/** Steps between an idle and a busy pixel. */
+const LEVELS = 16;
+/** Least strength of a pixel in which anything ran. */
+const MIN_LEVEL = 3;
+/** Segments of this width in pixels and more have a gap before them. */
+const GAP_FROM = 4;
+
+/**
+ * Colours of families, as pixels of an image.
+ * @typedef {object} Palette
+ * @property {Uint32Array} pixels For each family, [LEVELS] pixels from idle to busy.
+ * @property {number} background
+ */
+
+/**
+ * @param {[number, number, number][]} colours Red, green and blue of each family.
+ * @param {[number, number, number]} background
+ * @returns {Palette}
+ */
+export function palette(colours, background) {
+  /** @param {number[]} colour */
+  const pixel = ([red, green, blue]) => (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
+  const pixels = new Uint32Array(colours.length * LEVELS);
+  colours.forEach((colour, family) => {
+    for (let level = 0; level < LEVELS; level++) {
+      const strength = level / (LEVELS - 1);
+      pixels[family * LEVELS + level] = pixel(colour.map((part, at) => Math.round(background[at] + (part - background[at]) * strength)));
+    }
+  });
+  return { pixels, background: pixel(background) };
+}
+
+/** Draws rows of one width into an image. */
+export class Raster {
+  /** @param {number} width @param {number} height @param {Palette} colours */
+  constructor(width, height, colours) {
+    this.width = width;
+    this.colours = colours;
+    this.image = new ImageData(width, height);
+    this.pixels = new Uint32Array(this.image.data.buffer).fill(colours.background);
+    /** Busy part of each pixel of the present row, and the longest part of one segment. */
+    this.busy = new Float32Array(width);
+    this.longest = new Float32Array(width);
+    this.family = new Uint16Array(width);
+  }
+
+  /**
+   * Draws a row.
+   * @param {import("./timeline-data.mjs").Row} row
+   * @param {ArrayLike<number>} familyOf Family of each thread.
+   * @param {{ from: number, to: number }} view Time that the width stands for.
+   * @param {number} until Time up to which the CPU's present thread has run.
+   * @param {number} top @param {number} height
+   */
+  drawRow(row, familyOf, view, until, top, height) {
+    const { width, busy, longest } = this, scale = width / (view.to - view.from);
+    busy.fill(0);
+    longest.fill(0);
+    const { start, end, thread, length } = row;
+    for (let index = firstEndingAfter(row, view.from); index < length && start[index] < view.to; index++) {
+      this.#add((start[index] - view.from) * scale, (end[index] - view.from) * scale, familyOf[thread[index]]);
+    }
+    if (row.running && row.running.since < view.to && until > view.from) {
+      this.#add((row.running.since - view.from) * scale, (until - view.from) * scale, familyOf[row.running.thread]);
+    }
+    this.#paint(top, height);
+  }
+
+  /** @param {number} from @param {number} to @param {number} family */
+  #add(from, to, family) {
+    const { width, busy, longest } = this, hasGap = to - from >= GAP_FROM && from >= 0;
+    from = Math.max(0, from) + (hasGap ? 1 : 0);
+    to = Math.min(width, to);
+    for (let pixel = Math.floor(from); pixel < to; pixel++) {
+      const part = Math.min(to, pixel + 1) - Math.max(from, pixel);
+      busy[pixel] += part;
+      if (part > longest[pixel]) {
+        longest[pixel] = part;
+        this.family[pixel] = family;
+      }
+    }
+  }
+
+  /** @param {number} top @param {number} height */
+  #paint(top, height) {
+    const { width, busy, family, pixels, colours } = this, first = top * width;
+    for (let pixel = 0; pixel < width; pixel++) {
+      const part = busy[pixel];
+      if (part === 0) {
+        pixels[first + pixel] = colours.background;
+        continue;
+      }
+      const level = Math.min(LEVELS - 1, Math.max(MIN_LEVEL, Math.round(part * (LEVELS - 1))));
+      pixels[first + pixel] = colours.pixels[family[pixel] * LEVELS + level];
+    }
+    for (let line = 1; line < height; line++) pixels.copyWithin(first + line * width, first, first + width);
+  }
+}

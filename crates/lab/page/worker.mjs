@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Worker: answers the page's requests with the WebAssembly module.
+import { initSync, LabService } from "./lab.mjs";
+
+/** @type {LabService | undefined} */
+let service;
+
+/** The `postMessage` of workers; types of pages have that of windows. */
+const send = /** @type {(message: object, transfer?: Transferable[]) => void} */ (/** @type {unknown} */ (postMessage));
+
+/**
+ * Answers a message: the compiled module, which is the first one, or a request as JSON.
+ * @param {{ id: number, wasm?: WebAssembly.Module, request?: string }} message
+ */
+export function answer({ id, wasm, request }) {
+  try {
+    if (wasm) {
+      initSync({ module: wasm });
+      service = new LabService();
+      return send({ id });
+    }
+    const answer = /** @type {LabService} */ (service).ask(request ?? "");
+    const { json, segments, lags } = answer;
+    answer.free();
+    send({ id, json, segments, lags }, [segments.buffer, lags.buffer]);
+  } catch (error) {
+    // A panic: the module is unusable from now on.
+    send({ id, panic: error instanceof Error ? error.message : String(error) });
+  }
+}
