@@ -81,9 +81,9 @@ pub(crate) fn split_default(help: &str) -> (&str, &str) {
 
 /// Returns the names of the commands that have a setting as an option.
 fn commands_of(bits: u16) -> String {
-    let without_fuzz = commands::ALL & !commands::FUZZ;
-    if bits & commands::ALL == without_fuzz && bits & commands::STUDY != 0 {
-        return "all but `fuzz`".to_owned();
+    let without_engines = commands::FUZZ | commands::LAB;
+    if bits & commands::ALL == commands::ALL & !without_engines && bits & commands::STUDY != 0 {
+        return "all but `fuzz` and `lab`".to_owned();
     }
     if bits & commands::ALL == commands::ALL {
         return if bits & commands::STUDY == 0 { "all but `study run`" } else { "all" }.to_owned();
@@ -95,6 +95,7 @@ fn commands_of(bits: u16) -> String {
         (commands::CHECK, "`check`"),
         (commands::REPLAY, "`replay`"),
         (commands::FUZZ, "`fuzz`"),
+        (commands::LAB, "`lab`"),
         (commands::STUDY, "`study run`"),
     ];
     let names: Vec<&str> = names.into_iter().filter(|(bit, _)| bits & bit != 0).map(|(_, name)| name).collect();

@@ -18,6 +18,7 @@
  * @property {number} nr_cpus
  * @property {Record<string, boolean>} features
  * @property {Record<string, number>} tunables
+ * @property {string[]} options Options of `fairlab run` that repeat the settings.
  * @property {string[]} assumptions
  * @property {string[]} warnings
  * @typedef {{ cpu: number | null, instead: string | null }} TaskInRun

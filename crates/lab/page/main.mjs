@@ -20,8 +20,9 @@ const byId = (id) => document.getElementById(id);
 const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
 
 const HINT = Object.assign(element("p", "Click a bar, or a gap: the reason appears here."), { className: "quiet" });
-const input = JSON.parse(byId("input").textContent);
-const state = { file: input.file, tunables: /** @type {Record<string, number>} */ ({}) };
+/** Run of arm A. */
+const spec = JSON.parse(byId("input").textContent);
+const state = { tunables: /** @type {Record<string, number>} */ ({}) };
 
 /** @type {ArmRun[]} */
 let arms = [];
@@ -36,11 +37,12 @@ Object.assign(globalThis, { fairlab: { timeline, specOf, arms: () => arms } });
 
 /** @param {number} arm */
 function specOf(arm) {
-  return { workload: { file: state.file }, settings: arm === 1 ? { tunables: state.tunables } : {} };
+  if (arm === 0 || Object.keys(state.tunables).length === 0) return spec;
+  return { ...spec, settings: { ...spec.settings, tunables: { ...spec.settings.tunables, ...state.tunables } } };
 }
 
 function changeText() {
-  return Object.entries(state.tunables).map(([name, value]) => `${name}=${value}`).join(" ");
+  return Object.entries(state.tunables).map(([name, value]) => `${name}=${value}`).join(",");
 }
 
 /** Runs both arms. Arm A is kept while only arm B changes. */
@@ -87,10 +89,16 @@ function showProgress(next) {
 
 /** Shows what is run, and the command with the same arms. */
 function showSubject() {
-  const { workload, machine, kernel } = /** @type {import("./client.mjs").Opened} */ (arms[0].opened);
+  const { workload, machine, kernel, options } = /** @type {import("./client.mjs").Opened} */ (arms[0].opened);
   byId("subject").textContent = `${workload} on ${machine}, kernel ${kernel}, ${duration(arms[0].length)}`;
-  const changes = Object.entries(state.tunables).map(([name, value]) => ` --arm ${name}=${value}`);
-  byId("command").textContent = changes.length > 0 ? `fairlab compare ${workload}${changes.join("")}` : `fairlab run ${workload}`;
+  const change = changeText();
+  const words = change ? ["fairlab", "compare", workload, ...options, "--arm", change] : ["fairlab", "run", workload, ...options];
+  byId("command").textContent = words.map(quoted).join(" ");
+}
+
+/** A word of a shell's command line. @param {string} word */
+function quoted(word) {
+  return /^[\w./:=,+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /** @param {number} nr */

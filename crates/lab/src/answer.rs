@@ -63,6 +63,8 @@ pub struct Opened {
     /// State of each feature and value of each tunable at the start of the run.
     pub features: BTreeMap<String, bool>,
     pub tunables: BTreeMap<String, i64>,
+    /// Options of `fairlab run` that repeat the settings.
+    pub options: Vec<String>,
     pub assumptions: Vec<String>,
     pub warnings: Vec<String>,
 }

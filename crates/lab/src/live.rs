@@ -23,6 +23,7 @@ pub(crate) struct LiveRun {
     observers: RunObservers,
     collector: PageCollector,
     drive: Drive,
+    options: Vec<String>,
     /// Requested length.
     whole: Nanos,
     position: StreamPosition,
@@ -48,7 +49,8 @@ impl LiveRun {
         let mut observers =
             RunObservers { findings, bench, ..RunObservers::for_summary(&machine) }.with_exporter(exporter);
         let drive = Drive::start(&mut machine, &mut observers, about.warmup).map_err(stopped)?;
-        Ok(Self { machine, about, observers, collector, drive, whole, position: StreamPosition::default() })
+        let options = spec.settings.command_words();
+        Ok(Self { machine, about, observers, collector, drive, options, whole, position: StreamPosition::default() })
     }
 
     /// Returns what is known of the run before its first step.
@@ -63,6 +65,7 @@ impl LiveRun {
             nr_cpus: self.machine.hardware().nr_cpus(),
             features: features.into_iter().map(|feature| (feature.name, feature.is_on)).collect(),
             tunables: tunables.into_iter().map(|tunable| (tunable.name, tunable.value)).collect(),
+            options: self.options.clone(),
             assumptions: workload.assumptions.clone(),
             warnings: workload.warnings.clone(),
         }

@@ -47,8 +47,10 @@ pub mod commands {
     pub const VALIDATE: u16 = 128;
     /// `fairlab patch`, which has workloads and machines of its own.
     pub const PATCH: u16 = 256;
+    /// `fairlab lab`, whose page runs the built-in scheduler.
+    pub const LAB: u16 = 1024;
     /// All commands with a run or a comparison of their own, which excludes studies.
-    pub const ALL: u16 = RUN | BENCH | REPEAT | CHECK | REPLAY | FUZZ | VALIDATE;
+    pub const ALL: u16 = RUN | BENCH | REPEAT | CHECK | REPLAY | FUZZ | VALIDATE | LAB;
 }
 
 /// Declares each setting once: its field of [`Settings`], and its entry of [`SETTINGS`].
@@ -151,7 +153,7 @@ settings! {
     engine: Option<EngineName> {
         option: "engine" "kernel:NAME",
         examples: ["kernel:6.12"],
-        commands: (commands::ALL & !commands::FUZZ) | commands::STUDY,
+        commands: (commands::ALL & !commands::FUZZ & !commands::LAB) | commands::STUDY,
         change: true,
         list: true,
         names: || vec!["built-in", "kernel:"],
@@ -386,7 +388,7 @@ settings! {
     duration: Option<Nanos> {
         option: "for" "TIME",
         examples: ["1.5ms"],
-        commands: commands::RUN | commands::BENCH | commands::REPEAT,
+        commands: commands::RUN | commands::BENCH | commands::REPEAT | commands::LAB,
         in_study: "`span` of a run",
         serde: serde(with = "duration_text"),
         schema: schemars(with = "Option<String>"),

@@ -5,6 +5,8 @@ use super::wasm::WasmModule;
 use anyhow::{Context, Result, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use fairlab_run::input::InputFile;
+use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
@@ -50,7 +52,7 @@ pub(super) fn write(root: &Path, directory: &Path, wasm: &WasmModule) -> Result<
         write(&module.name, module.text.as_bytes())?;
     }
     let example = fs::read_to_string(root.join(EXAMPLE)).context(EXAMPLE)?;
-    let input = json!({ "file": { "given": EXAMPLE, "text": example } });
+    let input = json!(RunSpec::new(WorkloadSpec::File(InputFile::new(EXAMPLE).with_text(example))));
     let list: Vec<Value> = modules.iter().map(|module| json!({ "name": module.name, "text": module.text })).collect();
     let (style, start) = (source("style.css")?, source("start.js")?);
     let page = source("index.html")?

@@ -8,6 +8,7 @@
 mod profdata;
 mod training;
 
+use crate::lab;
 use crate::programs::{self, RunInput, SummaryJson};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
@@ -30,9 +31,10 @@ const PROFILE: &str = "optimised";
 pub(crate) fn build(root: &Path, args: &ReleaseArgs) -> Result<()> {
     let compiler = CompilerInfo::from_rustc(root)?;
     let tool = profdata::find(&compiler, args.profdata.as_deref())?;
+    let page = lab::build(root)?;
     let folder = programs::target(root).join(PROFILE);
-    let bytes = clean_build(root, &folder, &compiler, &tool)?;
-    if args.twice && clean_build(root, &folder, &compiler, &tool)? != bytes {
+    let bytes = clean_build(root, &folder, &page, &compiler, &tool)?;
+    if args.twice && clean_build(root, &folder, &page, &compiler, &tool)? != bytes {
         bail!("two builds of the same sources differ");
     }
     let binary = folder.join("fairlab");
@@ -45,19 +47,19 @@ pub(crate) fn build(root: &Path, args: &ReleaseArgs) -> Result<()> {
 }
 
 /// Builds with instrumentation, trains and builds again; returns the bytes of the program.
-fn clean_build(root: &Path, folder: &Path, compiler: &CompilerInfo, tool: &Path) -> Result<Vec<u8>> {
+fn clean_build(root: &Path, folder: &Path, page: &Path, compiler: &CompilerInfo, tool: &Path) -> Result<Vec<u8>> {
     if folder.exists() {
         fs::remove_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
     let (counting, build, counts) = (folder.join("counting"), folder.join("build"), folder.join("counts"));
     eprintln!("building with instrumentation");
-    cargo_build(root, &counting, compiler, &format!("-Cprofile-generate={}", counts.display()))?;
+    cargo_build(root, &counting, page, compiler, &format!("-Cprofile-generate={}", counts.display()))?;
     eprintln!("training");
     let counted = training::run(root, &program_path(&counting, compiler), &counts)?;
     let merged = folder.join("merged.profdata");
     profdata::merge(tool, &counted, &merged)?;
     eprintln!("building with {} profiles", counted.len());
-    cargo_build(root, &build, compiler, &format!("-Cprofile-use={}", merged.display()))?;
+    cargo_build(root, &build, page, compiler, &format!("-Cprofile-use={}", merged.display()))?;
     let binary = program_path(&build, compiler);
     fs::read(&binary).with_context(|| binary.display().to_string())
 }
@@ -67,17 +69,18 @@ fn program_path(target: &Path, compiler: &CompilerInfo) -> PathBuf {
     target.join(&compiler.host).join(PROFILE).join("fairlab")
 }
 
-/// Runs cargo. An explicit target keeps the flags away from build scripts and macros, which run on this
+/// Runs cargo. The program contains the page of `fairlab lab`. An explicit target keeps the flags away from build scripts and macros, which run on this
 /// machine and are not linked statically.
-fn cargo_build(root: &Path, target: &Path, compiler: &CompilerInfo, flag: &str) -> Result<()> {
+fn cargo_build(root: &Path, target: &Path, page: &Path, compiler: &CompilerInfo, flag: &str) -> Result<()> {
     let mut flags = vec!["-Ctarget-feature=+crt-static".to_owned(), flag.to_owned()];
     flags.extend(renamed_paths(root)?);
     let status = programs::cargo()
         .args(["build", "--quiet", "--locked", "--package", "fairlab", "--profile", PROFILE])
-        .args(["--target", &compiler.host])
+        .args(["--target", &compiler.host, "--features", "page"])
         .current_dir(root)
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
         .env("CARGO_TARGET_DIR", target)
+        .env("FAIRLAB_PAGE", page)
         .status()
         .context("cargo build")?;
     if !status.success() {

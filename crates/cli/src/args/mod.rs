@@ -43,7 +43,7 @@ use clap_complete::Shell;
 use fairlab_experiment::pool;
 use fairlab_run::kernels::Kernel;
 use fairlab_run::settings::Settings;
-use fairlab_run::settings::commands::CHECK;
+use fairlab_run::settings::commands::{CHECK, LAB};
 use fairlab_run::values::{EngineName, kernel_from_name, parse_engine, parse_moment, parse_time};
 use fairlab_sched::units::Nanos;
 use fairlab_traces::export::ExportFormat;
@@ -99,6 +99,8 @@ pub(crate) enum Command {
     Findings(FindingsArgs),
     /// Write one HTML file about earlier runs: timeline, latencies, metrics side by side
     Report(ReportArgs),
+    /// Write one HTML file that runs a workload in a browser: two arms, their first difference, reasons
+    Lab(LabArgs),
     /// Run the model of a benchmark, with the benchmark's own options and output format
     Bench(Box<BenchArgs>),
     /// Read a workload file, run it, and report errors and warnings
@@ -239,6 +241,24 @@ pub(crate) struct ReportArgs {
     /// File to write
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "The page needs no server and no network: it contains the simulator.\n\nExamples:\n  fairlab lab\n  fairlab lab scenarios/eevdf.scn\n  fairlab lab app.json --machine xeon-2s-224 --for 500ms -o app.html"
+)]
+pub(crate) struct LabArgs {
+    /// Workload file; `-` is standard input [default: an example]
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<String>,
+    #[command(flatten)]
+    pub(crate) settings: SettingArgs<LAB>,
+    /// File to write
+    #[arg(short, long, value_name = "FILE", default_value = "fairlab-lab.html", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Page as `cargo xtask lab` writes it [default: that of the program]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) page: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -15,6 +15,7 @@ pub(crate) mod fuzz;
 pub(crate) mod import;
 pub(crate) mod kernel;
 pub(crate) mod kernels;
+pub(crate) mod lab;
 pub(crate) mod machine;
 pub(crate) mod man;
 pub(crate) mod patch;
@@ -60,6 +61,7 @@ pub(crate) fn dispatch(output: &mut Output, command: &Command) -> Result<(), Cli
         Command::Report(report) => report::report(output, report),
         Command::Bench(bench) => bench::bench(output, bench),
         Command::Check(check) => check::check(output, check),
+        Command::Lab(args) => lab::lab(output, args),
         Command::Machine(machine) => machine::machine(output, machine),
         Command::Features(features) => features::features(output, features),
         Command::Tunables(tunables) => tunables::tunables(output, tunables),

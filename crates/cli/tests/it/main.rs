@@ -17,6 +17,7 @@ mod fuzz;
 mod group_clamps;
 mod import;
 mod kernels;
+mod lab;
 mod malformed;
 mod measured;
 mod outputs;

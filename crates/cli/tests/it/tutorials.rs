@@ -40,6 +40,7 @@ const NOT_EXECUTED: &[(&str, &str)] = &[
     ("kernel bisect", "it needs Linux's git history"),
     ("SIS_PACK", "a feature that the guide adds to the sources"),
     ("run FILE", "a placeholder"),
+    ("fairlab lab", "it needs the page, which cargo builds for WebAssembly"),
 ];
 
 /// Parts of commands that take more than 10 s, and what replaces the part in the extended tests.
