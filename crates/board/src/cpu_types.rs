@@ -13,26 +13,12 @@ use toml::Spanned;
 /// A type of CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuType {
-    name: String,
-    cpus: CpuList,
-    capacity: Capacity,
-}
-
-impl CpuType {
     /// Name, such as `Cortex-A53`.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
+    pub name: String,
     /// CPUs of this type. Each CPU of the machine has one type.
-    pub const fn cpus(&self) -> &CpuList {
-        &self.cpus
-    }
-
+    pub cpus: CpuList,
     /// Capacity at the highest frequency: 1 to 1024, and 1024 for the biggest type of the machine.
-    pub const fn capacity(&self) -> Capacity {
-        self.capacity
-    }
+    pub capacity: Capacity,
 }
 
 /// Table that claimed each CPU, where two tables must not claim the same CPU.
@@ -101,7 +87,7 @@ pub(super) fn from_raw(raw: &[Spanned<RawCpuType>], shape: &Shape) -> Result<Vec
         return Err(DescriptionFault::from_value(last, message, "name each CPU in one cpu_type"));
     }
     if types.iter().all(|one| one.capacity < SCHED_CAPACITY_SCALE) {
-        let biggest = types.iter().map(CpuType::capacity).max().unwrap_or_default();
+        let biggest = types.iter().map(|one| one.capacity).max().unwrap_or_default();
         let message = format!("no CPU has capacity {SCHED_CAPACITY_SCALE}; the biggest has {biggest}");
         let help = format!("scale all capacities so that the biggest CPU has {SCHED_CAPACITY_SCALE}");
         return Err(DescriptionFault::from_value(&last.get_ref().capacity, message, help));

@@ -130,22 +130,22 @@ fn distances(machine: &MachineDescription) -> Vec<String> {
 }
 
 fn frequencies(machine: &MachineDescription, domain: &FrequencyDomainDescription) -> (String, Vec<String>) {
-    let how = match governor_name(domain.governor()) {
+    let how = match governor_name(domain.governor) {
         (name, Some(khz)) => format!("{name} at {khz} kHz"),
         (name, None) => name.to_owned(),
     };
-    let switch = if domain.fast_switch() { "by the scheduler" } else { "by a kernel thread" };
+    let switch = if domain.fast_switch { "by the scheduler" } else { "by a kernel thread" };
     let title = format!(
         "Frequencies of CPU{} {}: {how}, rate limit {} us, transition {} {switch}",
-        if domain.cpus().nr_cpus() == 1 { "" } else { "s" },
-        domain.cpus(),
+        if domain.cpus.nr_cpus() == 1 { "" } else { "s" },
+        domain.cpus,
         domain.rate_limit_us(),
-        domain.transition_latency(),
+        domain.transition_latency,
     );
-    let capacity = machine.capacity(domain.cpus().first());
+    let capacity = machine.capacity(domain.cpus.first());
     let mut table = vec![owned_cells(&["kHz", "capacity", "power uW"])];
-    for (index, &khz) in domain.khz().iter().enumerate() {
-        let power = domain.power_uw().map_or_else(|| "-".to_owned(), |powers| powers[index].to_string());
+    for (index, &khz) in domain.khz.iter().enumerate() {
+        let power = domain.power_uw.as_ref().map_or_else(|| "-".to_owned(), |powers| powers[index].to_string());
         table.push(vec![khz.to_string(), cap_scale(capacity, domain.freq_scale(khz)).to_string(), power]);
     }
     (title, columns(table, &[true; 3]))
@@ -173,9 +173,9 @@ fn turbo_frequencies(turbo: &Turbo) -> Vec<String> {
 fn smt_throughput(smt: &Smt) -> Vec<String> {
     let threads = |nr: usize| if nr == 1 { "1 thread".to_owned() } else { format!("{nr} threads") };
     let figure = |(index, percent): (usize, &u64)| format!("{}: {percent}%", threads(index + 1));
-    let figures: Vec<String> = smt.throughput_percent().iter().enumerate().map(figure).collect();
+    let figures: Vec<String> = smt.throughput_percent.iter().enumerate().map(figure).collect();
     let mut lines = vec![format!("combined throughput: {}", figures.join(", "))];
-    lines.extend(wrap(&format!("source: {}", smt.source()), WIDTH - 2));
+    lines.extend(wrap(&format!("source: {}", smt.source), WIDTH - 2));
     lines
 }
 
@@ -186,13 +186,13 @@ fn idle_states(machine: &MachineDescription) -> Vec<String> {
     let mut table = vec![owned_cells(&["name", "CPUs", "exit", "typically", "entry", "target residency", "power uW"])];
     for state in machine.idle_states() {
         table.push(vec![
-            state.name().to_owned(),
-            state.cpus().to_string(),
-            state.exit_latency().to_string(),
-            state.exit_typical().map_or_else(|| "-".to_owned(), |typical| typical.to_string()),
-            state.entry_latency().to_string(),
-            state.target_residency().to_string(),
-            state.power_uw().map_or_else(|| "-".to_owned(), |power| power.to_string()),
+            state.name.to_owned(),
+            state.cpus.to_string(),
+            state.exit_latency.to_string(),
+            state.exit_typical.map_or_else(|| "-".to_owned(), |typical| typical.to_string()),
+            state.entry_latency.to_string(),
+            state.target_residency.to_string(),
+            state.power_uw.map_or_else(|| "-".to_owned(), |power| power.to_string()),
         ]);
     }
     columns(table, &[false, false, true, true, true, true, true])
@@ -201,8 +201,8 @@ fn idle_states(machine: &MachineDescription) -> Vec<String> {
 fn interrupt_loads(loads: &[InterruptLoadDescription]) -> Vec<String> {
     let mut table = vec![owned_cells(&["name", "CPUs", "every", "for"])];
     for load in loads {
-        let (period, duration) = (load.period().to_string(), load.duration().to_string());
-        table.push(vec![load.name().to_owned(), load.cpus().to_string(), period, duration]);
+        let (period, duration) = (load.period.to_string(), load.duration.to_string());
+        table.push(vec![load.name.to_owned(), load.cpus.to_string(), period, duration]);
     }
     columns(table, &[false, false, true, true])
 }
@@ -210,8 +210,8 @@ fn interrupt_loads(loads: &[InterruptLoadDescription]) -> Vec<String> {
 fn frequency_limits(machine: &MachineDescription) -> Vec<String> {
     let mut table = vec![owned_cells(&["from", "CPUs", "reason", "up to"])];
     for limit in machine.frequency_limits() {
-        let reason = if limit.is_thermal() { "thermal" } else { "user" };
-        table.push(vec![limit.at().to_string(), limit.cpus().to_string(), reason.to_owned(), limit.part().to_string()]);
+        let reason = if limit.is_thermal { "thermal" } else { "user" };
+        table.push(vec![limit.at.to_string(), limit.cpus.to_string(), reason.to_owned(), limit.part.to_string()]);
     }
     columns(table, &[true, false, false, true])
 }

@@ -40,7 +40,7 @@ fn levels(machine: &MachineDescription) -> Vec<(bool, UnitName<'_>)> {
         machine.cpu_types.len() > 1,
         Box::new(move |cpu| {
             let one = machine.cpu_type(CpuId(cpu));
-            format!("{} (capacity {})", one.name(), one.capacity())
+            format!("{} (capacity {})", one.name, one.capacity)
         }),
     ));
     let has_clusters = nr_clusters > 1 && nr_clusters < shape.nr_units(|place| place.core);

@@ -36,39 +36,25 @@ pub enum FrequencyGovernor {
 /// CPUs that share a clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrequencyDomainDescription {
-    pub(super) cpus: CpuList,
-    pub(super) khz: Vec<u64>,
-    pub(super) power_uw: Option<Vec<u64>>,
-    pub(super) governor: FrequencyGovernor,
+    /// CPUs of the domain. They have one capacity and no other domain.
+    pub cpus: CpuList,
+    /// Frequencies of the operating points in kHz, strictly ascending; at least one.
+    pub khz: Vec<u64>,
+    /// Power of one fully busy CPU at each operating point, in microwatts; all above 0.
+    pub power_uw: Option<Vec<u64>>,
+    /// Governor that chooses the frequency.
+    pub governor: FrequencyGovernor,
     pub(super) rate_limit_us: Option<u64>,
-    pub(super) transition_latency: Nanos,
-    pub(super) fast_switch: bool,
+    /// Time from a request until the CPUs run at the new frequency.
+    pub transition_latency: Nanos,
+    /// Whether the scheduler switches the frequency itself; otherwise a kernel thread does.
+    pub fast_switch: bool,
 }
 
 impl FrequencyDomainDescription {
-    /// CPUs of the domain. They have one capacity and no other domain.
-    pub const fn cpus(&self) -> &CpuList {
-        &self.cpus
-    }
-
-    /// Frequencies of the operating points in kHz, strictly ascending; at least one.
-    pub fn khz(&self) -> &[u64] {
-        &self.khz
-    }
-
     /// Highest frequency, at which a CPU has its full capacity.
     pub fn max_khz(&self) -> u64 {
         self.khz[self.khz.len() - 1]
-    }
-
-    /// Power of one fully busy CPU at each operating point, in microwatts; all above 0.
-    pub fn power_uw(&self) -> Option<&[u64]> {
-        self.power_uw.as_deref()
-    }
-
-    /// Governor that chooses the frequency.
-    pub const fn governor(&self) -> FrequencyGovernor {
-        self.governor
     }
 
     /// Minimum time between two frequency changes by schedutil, in microseconds. The default is a thousand
@@ -78,16 +64,6 @@ impl FrequencyDomainDescription {
         let latency_us = self.transition_latency.0 / 1_000;
         let default = if latency_us == 0 { 1_000 } else { (latency_us * 1_000).min(10_000) };
         self.rate_limit_us.unwrap_or(default)
-    }
-
-    /// Time from a request until the CPUs run at the new frequency.
-    pub const fn transition_latency(&self) -> Nanos {
-        self.transition_latency
-    }
-
-    /// Whether the scheduler switches the frequency itself; otherwise a kernel thread does.
-    pub const fn fast_switch(&self) -> bool {
-        self.fast_switch
     }
 
     /// Returns a frequency as a fraction of the highest one (1024): `arch_scale_freq_capacity()`.
@@ -123,7 +99,7 @@ pub(super) fn from_raw(
 
 /// Checks that the CPUs of a domain have one capacity, because the kernel uses that of the first CPU for all.
 fn check_one_capacity(cpus: &CpuList, types: &[CpuType], at: &Spanned<String>) -> Result<(), DescriptionFault> {
-    let capacity = |cpu| types.iter().find(|one| one.cpus().contains(cpu)).map(CpuType::capacity);
+    let capacity = |cpu| types.iter().find(|one| one.cpus.contains(cpu)).map(|one| one.capacity);
     let first = cpus.first();
     let Some(other) = cpus.iter().find(|&cpu| capacity(cpu) != capacity(first)) else {
         return Ok(());

@@ -24,58 +24,24 @@ pub enum IdleGovernorKind {
 /// An idle state. States of one CPU are listed from the shallowest to the deepest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleStateDescription {
-    pub(super) name: String,
-    pub(super) cpus: CpuList,
-    pub(super) exit_latency: Nanos,
-    pub(super) exit_typical: Option<Nanos>,
-    pub(super) entry_latency: Nanos,
-    pub(super) target_residency: Nanos,
-    pub(super) polls: bool,
-    pub(super) power_uw: Option<u64>,
-}
-
-impl IdleStateDescription {
     /// Name, such as `C6`.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
+    pub name: String,
     /// CPUs that have the state.
-    pub const fn cpus(&self) -> &CpuList {
-        &self.cpus
-    }
-
+    pub cpus: CpuList,
     /// Maximum time from an interrupt until the CPU executes instructions, including interrupts that arrive
     /// during the entry. The governor uses this value.
-    pub const fn exit_latency(&self) -> Nanos {
-        self.exit_latency
-    }
-
+    pub exit_latency: Nanos,
     /// Median time from an interrupt until the CPU executes instructions; `None` if each exit takes the
     /// maximum.
-    pub const fn exit_typical(&self) -> Option<Nanos> {
-        self.exit_typical
-    }
-
+    pub exit_typical: Option<Nanos>,
     /// Duration of the entry, during which no interrupt wakes the CPU; included in the exit latency.
-    pub const fn entry_latency(&self) -> Nanos {
-        self.entry_latency
-    }
-
+    pub entry_latency: Nanos,
     /// Minimum residency for which the state saves energy.
-    pub const fn target_residency(&self) -> Nanos {
-        self.target_residency
-    }
-
+    pub target_residency: Nanos,
     /// Whether the CPU polls for work instead of waiting for an interrupt.
-    pub const fn polls(&self) -> bool {
-        self.polls
-    }
-
+    pub polls: bool,
     /// Power in the state, in microwatts.
-    pub const fn power_uw(&self) -> Option<u64> {
-        self.power_uw
-    }
+    pub power_uw: Option<u64>,
 }
 
 pub(super) fn from_raw(

@@ -13,32 +13,14 @@ use toml::Spanned;
 /// A periodic interrupt, or periodic steal time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterruptLoadDescription {
-    pub(super) name: String,
-    pub(super) cpus: CpuList,
-    pub(super) period: Nanos,
-    pub(super) duration: Nanos,
-}
-
-impl InterruptLoadDescription {
     /// Name, such as `eth0`.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
+    pub name: String,
     /// Affected CPUs, each at the full rate.
-    pub const fn cpus(&self) -> &CpuList {
-        &self.cpus
-    }
-
+    pub cpus: CpuList,
     /// Time between the ends of two interrupts.
-    pub const fn period(&self) -> Nanos {
-        self.period
-    }
-
+    pub period: Nanos,
     /// Duration of one interrupt; less than the period.
-    pub const fn duration(&self) -> Nanos {
-        self.duration
-    }
+    pub duration: Nanos,
 }
 
 pub(super) fn from_raw(

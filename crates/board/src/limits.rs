@@ -15,32 +15,14 @@ const MAX_TIME_NS: u64 = 3_600_000_000_000;
 /// A frequency limit that holds from a time on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimedFrequencyLimit {
-    pub(super) at: Nanos,
-    pub(super) cpus: CpuList,
-    pub(super) is_thermal: bool,
-    pub(super) part: u32,
-}
-
-impl TimedFrequencyLimit {
     /// Start of the limit, relative to the start of the run.
-    pub const fn at(&self) -> Nanos {
-        self.at
-    }
-
+    pub at: Nanos,
     /// CPUs whose frequency domains are limited.
-    pub const fn cpus(&self) -> &CpuList {
-        &self.cpus
-    }
-
+    pub cpus: CpuList,
     /// Whether the limit is thermal.
-    pub const fn is_thermal(&self) -> bool {
-        self.is_thermal
-    }
-
+    pub is_thermal: bool,
     /// Allowed fraction of the highest frequency (1024: no limit).
-    pub const fn part(&self) -> u32 {
-        self.part
-    }
+    pub part: u32,
 }
 
 pub(super) fn from_raw(

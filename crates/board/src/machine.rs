@@ -97,7 +97,7 @@ impl MachineDescription {
     /// # Panics
     /// If the machine does not have the CPU.
     pub fn cpu_type(&self, cpu: CpuId) -> &CpuType {
-        let of_cpu = self.cpu_types.iter().find(|one| one.cpus().contains(cpu));
+        let of_cpu = self.cpu_types.iter().find(|one| one.cpus.contains(cpu));
         of_cpu.unwrap_or_else(|| panic!("machine {}: cpu {} of {}", self.name(), cpu.0, self.nr_cpus()))
     }
 
@@ -106,7 +106,7 @@ impl MachineDescription {
     /// # Panics
     /// If the machine does not have the CPU.
     pub fn capacity(&self, cpu: CpuId) -> Capacity {
-        self.cpu_type(cpu).capacity()
+        self.cpu_type(cpu).capacity
     }
 
     /// Frequency domains, in the order of the file; they do not overlap.

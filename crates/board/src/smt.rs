@@ -10,22 +10,14 @@ use fairlab_sched::units::SCHED_CAPACITY_SCALE;
 /// Combined throughput of busy threads of a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Smt {
-    pub(super) throughput_percent: Vec<u64>,
-    pub(super) source: String,
+    /// Combined throughput of one, two, ... busy threads of a core, in percent of a single thread; the first
+    /// is 100.
+    pub throughput_percent: Vec<u64>,
+    /// Source of the numbers.
+    pub source: String,
 }
 
 impl Smt {
-    /// Combined throughput of one, two, ... busy threads of a core, in percent of a single thread; the first
-    /// is 100.
-    pub fn throughput_percent(&self) -> &[u64] {
-        &self.throughput_percent
-    }
-
-    /// Source of the numbers.
-    pub fn source(&self) -> &str {
-        &self.source
-    }
-
     /// Share of a whole core that each busy thread has (1024: all of it), indexed by the number of busy
     /// threads minus one.
     pub fn shares(&self) -> Vec<u64> {

@@ -132,17 +132,17 @@ fn units(out: &mut TomlWriter, kind: &str, places: &[CpuPlace], unit: fn(&CpuPla
 fn cpu_types(out: &mut TomlWriter, machine: &MachineDescription) {
     for one in machine.cpu_types() {
         out.line("\n[[cpu_type]]");
-        out.text("name", one.name());
-        out.text("cpus", &one.cpus().to_string());
-        out.pair("capacity", one.capacity());
+        out.text("name", &one.name);
+        out.text("cpus", &one.cpus.to_string());
+        out.pair("capacity", one.capacity);
     }
 }
 
 fn smt(out: &mut TomlWriter, machine: &MachineDescription) {
     if let Some(smt) = machine.smt() {
         out.line("\n[smt]");
-        out.array("throughput_percent", smt.throughput_percent());
-        out.text("source", smt.source());
+        out.array("throughput_percent", &smt.throughput_percent);
+        out.text("source", &smt.source);
     }
 }
 
@@ -163,12 +163,12 @@ fn turbo(out: &mut TomlWriter, machine: &MachineDescription) {
 fn frequency_domains(out: &mut TomlWriter, machine: &MachineDescription) {
     for domain in machine.frequency_domains() {
         out.line("\n[[frequency_domain]]");
-        out.text("cpus", &domain.cpus().to_string());
-        out.array("khz", domain.khz());
-        if let Some(powers) = domain.power_uw() {
+        out.text("cpus", &domain.cpus.to_string());
+        out.array("khz", &domain.khz);
+        if let Some(powers) = &domain.power_uw {
             out.array("power_uw", powers);
         }
-        let (name, khz) = governor_name(domain.governor());
+        let (name, khz) = governor_name(domain.governor);
         out.text("governor", name);
         if let Some(khz) = khz {
             out.pair("fixed_khz", khz);
@@ -176,8 +176,8 @@ fn frequency_domains(out: &mut TomlWriter, machine: &MachineDescription) {
         if let Some(limit) = domain.rate_limit_us {
             out.pair("rate_limit_us", limit);
         }
-        out.pair("transition_latency_ns", domain.transition_latency().0);
-        out.pair("fast_switch", domain.fast_switch());
+        out.pair("transition_latency_ns", domain.transition_latency.0);
+        out.pair("fast_switch", domain.fast_switch);
     }
 }
 
@@ -194,20 +194,20 @@ pub(super) const fn governor_name(governor: FrequencyGovernor) -> (&'static str,
 fn idle_states(out: &mut TomlWriter, machine: &MachineDescription) {
     for state in machine.idle_states() {
         out.line("\n[[idle_state]]");
-        out.text("name", state.name());
-        out.text("cpus", &state.cpus().to_string());
-        out.pair("exit_latency_ns", state.exit_latency().0);
-        if let Some(typical) = state.exit_typical() {
+        out.text("name", &state.name);
+        out.text("cpus", &state.cpus.to_string());
+        out.pair("exit_latency_ns", state.exit_latency.0);
+        if let Some(typical) = state.exit_typical {
             out.pair("exit_typical_ns", typical.0);
         }
-        if state.entry_latency().0 > 0 {
-            out.pair("entry_latency_ns", state.entry_latency().0);
+        if state.entry_latency.0 > 0 {
+            out.pair("entry_latency_ns", state.entry_latency.0);
         }
-        out.pair("target_residency_ns", state.target_residency().0);
-        if state.polls() {
+        out.pair("target_residency_ns", state.target_residency.0);
+        if state.polls {
             out.pair("polls", true);
         }
-        if let Some(power) = state.power_uw() {
+        if let Some(power) = state.power_uw {
             out.pair("power_uw", power);
         }
     }
@@ -216,20 +216,20 @@ fn idle_states(out: &mut TomlWriter, machine: &MachineDescription) {
 fn interrupt_loads(out: &mut TomlWriter, key: &str, loads: &[InterruptLoadDescription]) {
     for load in loads {
         out.line(format!("\n[[{key}]]"));
-        out.text("name", load.name());
-        out.text("cpus", &load.cpus().to_string());
-        out.pair("period_ns", load.period().0);
-        out.pair("duration_ns", load.duration().0);
+        out.text("name", &load.name);
+        out.text("cpus", &load.cpus.to_string());
+        out.pair("period_ns", load.period.0);
+        out.pair("duration_ns", load.duration.0);
     }
 }
 
 fn frequency_limits(out: &mut TomlWriter, machine: &MachineDescription) {
     for limit in machine.frequency_limits() {
         out.line("\n[[frequency_limit]]");
-        out.pair("at_ns", limit.at().0);
-        out.text("cpus", &limit.cpus().to_string());
-        out.text("reason", if limit.is_thermal() { "thermal" } else { "user" });
-        out.pair("part", limit.part());
+        out.pair("at_ns", limit.at.0);
+        out.text("cpus", &limit.cpus.to_string());
+        out.text("reason", if limit.is_thermal { "thermal" } else { "user" });
+        out.pair("part", limit.part);
     }
 }
 

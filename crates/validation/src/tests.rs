@@ -104,7 +104,7 @@ fn a_wake_up_is_divided_into_an_interrupt_and_an_idle_exit() {
             Calibration { kernel, wake_ups: wake_ups.to_vec(), ipi_round_trip: round_trip.map(spread), ..measured };
         let text = with_facts("name = \"x\"\n[cpus]\ncount = 2\n", &measured).expect("there are speeds");
         let machine = parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        let exits: Vec<u64> = machine.idle_states().iter().map(|state| state.exit_latency().0).collect();
+        let exits: Vec<u64> = machine.idle_states().iter().map(|state| state.exit_latency.0).collect();
         (machine.ipi_latency().0, exits)
     };
     let (ipi, exits) = keys(Some(10_000.0));
@@ -126,7 +126,7 @@ fn measured_idle_states_replace_those_of_no_driver_and_of_haltpoll() {
         let measured = Calibration { kernel, wake_ups, ..measured(&[(MicroTest::EmptyCall, 165.0)]) };
         let text = with_facts(file, &measured).expect("there are speeds");
         let machine = parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        machine.idle_states().iter().map(|state| state.name().to_owned()).collect::<Vec<_>>()
+        machine.idle_states().iter().map(|state| state.name.to_owned()).collect::<Vec<_>>()
     };
     let cpus = "name = \"x\"\n[cpus]\ncount = 2\n";
     let captured = "[[idle_state]]\nname = \"C1\"\nexit_latency_ns = 1000\ntarget_residency_ns = 1000\n";

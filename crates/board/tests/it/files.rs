@@ -78,7 +78,7 @@ fn an_irregular_machine_is_given_cpu_by_cpu() {
     let topology = machine.topology();
     assert_eq!(topology.capacity, [1024, 1024, 1024, 1024, 600, 600]);
     assert_eq!(topology.cpus.iter().map(|place| place.llc).collect::<Vec<_>>(), [0, 0, 0, 0, 1, 1]);
-    assert_eq!((machine.cpu_type(CpuId(5)).name(), machine.capacity(CpuId(0))), ("E", 1024));
+    assert_eq!((machine.cpu_type(CpuId(5)).name.as_str(), machine.capacity(CpuId(0))), ("E", 1024));
     assert_eq!(machine, parse("again.toml", &machine.to_toml()).expect("what is written can be read"));
 }
 
@@ -100,9 +100,9 @@ fn hikey960_has_the_capacities_and_frequencies_of_its_device_tree() {
     let machine = preset_machine("hikey960");
     assert_eq!(machine.topology().capacity, [462, 462, 462, 462, 1024, 1024, 1024, 1024]);
     let little = machine.frequency_domain(CpuId(3)).expect("it has one");
-    assert_eq!((little.max_khz(), little.governor()), (1_844_000, FrequencyGovernor::Schedutil));
+    assert_eq!((little.max_khz(), little.governor), (1_844_000, FrequencyGovernor::Schedutil));
     assert_eq!(little.freq_scale(533_000), 295);
-    let states: Vec<&str> = machine.cpu_idle_states(CpuId(7)).map(|state| state.name()).collect();
+    let states: Vec<&str> = machine.cpu_idle_states(CpuId(7)).map(|state| state.name.as_str()).collect();
     assert_eq!(states, ["WFI", "cpu-sleep-1"]);
 }
 

@@ -256,41 +256,41 @@ impl Hardware {
     /// Returns the machine of a machine file.
     pub fn from_description(machine: &MachineDescription) -> Self {
         let domains = machine.frequency_domains().iter().map(|domain| {
-            let governor = match domain.governor() {
+            let governor = match domain.governor {
                 fairlab_board::FrequencyGovernor::Performance => Governor::Fixed { khz: domain.max_khz() },
-                fairlab_board::FrequencyGovernor::Powersave => Governor::Fixed { khz: domain.khz()[0] },
+                fairlab_board::FrequencyGovernor::Powersave => Governor::Fixed { khz: domain.khz[0] },
                 fairlab_board::FrequencyGovernor::Fixed { khz } => Governor::Fixed { khz },
                 fairlab_board::FrequencyGovernor::Schedutil => Governor::Schedutil(SchedutilConfig {
                     rate_limit: Nanos::from_micros(domain.rate_limit_us()),
                     holds_when_busy: true,
                 }),
             };
-            let power_uw = domain.power_uw().map(<[u64]>::to_vec).unwrap_or_default();
-            let made = FrequencyDomain::new(domain.cpus().iter().collect(), domain.khz().to_vec(), power_uw, governor)
+            let power_uw = domain.power_uw.clone().unwrap_or_default();
+            let made = FrequencyDomain::new(domain.cpus.iter().collect(), domain.khz.clone(), power_uw, governor)
                 .expect("a machine file's frequency domains were checked when it was read")
                 .with_inefficient_skipped();
-            if domain.fast_switch() { made } else { made.with_governor_thread() }
+            if domain.fast_switch { made } else { made.with_governor_thread() }
         });
         let loads = machine.interrupt_loads().iter().map(|load| (load, false));
         let interrupts = loads.chain(machine.steals().iter().map(|load| (load, true))).flat_map(|(load, is_stolen)| {
-            let (every, duration) = (load.period(), load.duration());
-            load.cpus().iter().map(move |cpu| InterruptLoad { cpu, every, duration, is_stolen })
+            let (every, duration) = (load.period, load.duration);
+            load.cpus.iter().map(move |cpu| InterruptLoad { cpu, every, duration, is_stolen })
         });
         let limits = machine.frequency_limits().iter().map(|limit| {
-            let cpus = limit.cpus().iter().map(|cpu| cpu.0).collect();
-            (limit.at(), cpus, limit.is_thermal(), limit.part())
+            let cpus = limit.cpus.iter().map(|cpu| cpu.0).collect();
+            (limit.at, cpus, limit.is_thermal, limit.part)
         });
         let idle_states = (0..machine.nr_cpus()).map(|cpu| {
             let states = machine.cpu_idle_states(CpuId::from_index(cpu));
             states
                 .map(|state| IdleState {
-                    name: state.name().to_owned(),
-                    exit_latency: state.exit_latency(),
-                    exit_typical: state.exit_typical(),
-                    entry_latency: state.entry_latency(),
-                    target_residency: state.target_residency(),
-                    polls: state.polls(),
-                    power_uw: state.power_uw(),
+                    name: state.name.to_owned(),
+                    exit_latency: state.exit_latency,
+                    exit_typical: state.exit_typical,
+                    entry_latency: state.entry_latency,
+                    target_residency: state.target_residency,
+                    polls: state.polls,
+                    power_uw: state.power_uw,
                 })
                 .collect()
         });
@@ -307,11 +307,7 @@ impl Hardware {
             smt_shares: machine.smt().map(Smt::shares).unwrap_or_default(),
             turbo: machine.turbo().cloned(),
             frequency_domains: domains.collect(),
-            transition_latencies: machine
-                .frequency_domains()
-                .iter()
-                .map(|domain| domain.transition_latency())
-                .collect(),
+            transition_latencies: machine.frequency_domains().iter().map(|domain| domain.transition_latency).collect(),
             frequency_limits: limits.collect(),
             idle_states: idle_states.collect(),
             idle_governor: machine.idle_governor(),
