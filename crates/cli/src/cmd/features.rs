@@ -4,7 +4,7 @@
 use crate::args::FeaturesArgs;
 use crate::execution::switches::{kernel_column, of_engine, only};
 use crate::output::Output;
-use crate::output::table::{Align, Table};
+use crate::output::table::Table;
 use crate::values::error::CliError;
 use fairlab_run::kernels::Kernel;
 use fairlab_run::values::check_feature;
@@ -41,11 +41,7 @@ pub(crate) fn features(output: &mut Output, args: &FeaturesArgs) -> Result<(), C
     if output.is_json() {
         return output.json(&rows);
     }
-    let mut table = Table::new(&[
-        ("feature", Align::Left),
-        (&kernel_column(kernel, engine), Align::Left),
-        ("meaning", Align::Wrap),
-    ]);
+    let mut table = Table::default().left(["feature", &kernel_column(kernel, engine)]).wrapped("meaning");
     for row in rows {
         table.row(vec![row.name.into(), if row.default { "on" } else { "off" }.into(), row.meaning.into()]);
     }

@@ -7,7 +7,7 @@ use crate::execution::execute::refuse_engine;
 use crate::execution::recording;
 use crate::output::figures::{self, percent, time};
 use crate::output::progress::Progress;
-use crate::output::table::{Align, Cell, Table};
+use crate::output::table::{Cell, Table};
 use crate::output::{Output, Styles, wrap};
 use crate::values::error::CliError;
 use fairlab_measure::latency::LatencySummary;
@@ -117,19 +117,7 @@ fn tables(fidelity: &ReplayFidelity, all: bool, styles: Styles) -> String {
 }
 
 fn tasks(rows: &[&TaskFidelity], has_wakeups: bool, styles: Styles) -> String {
-    let mut table = Table::new(&[
-        ("task", Align::Left),
-        ("n", Align::Right),
-        ("run", Align::Right),
-        ("", Align::Right),
-        ("wait", Align::Right),
-        ("", Align::Right),
-        ("sw", Align::Right),
-        ("", Align::Right),
-        ("migr", Align::Right),
-        ("", Align::Right),
-        ("same", Align::Right),
-    ]);
+    let mut table = Table::default().left(["task"]).right(["n", "run", "", "wait", "", "sw", "", "migr", "", "same"]);
     for row in rows {
         let mut cells: Vec<Cell> = vec![row.name.as_str().into(), row.tasks.to_string().into()];
         cells.extend(recorded_and_simulated(row.run_ns, |ns| time(*ns)));
@@ -147,17 +135,7 @@ fn recorded_and_simulated<T>(figures: RecordedSimulated<T>, show: impl Fn(&T) ->
 }
 
 fn latencies(rows: &[&TaskFidelity], styles: Styles) -> String {
-    let mut table = Table::new(&[
-        ("wake-up to run", Align::Left),
-        ("n", Align::Right),
-        ("", Align::Right),
-        ("p50", Align::Right),
-        ("", Align::Right),
-        ("p99", Align::Right),
-        ("", Align::Right),
-        ("max", Align::Right),
-        ("", Align::Right),
-    ]);
+    let mut table = Table::default().left(["wake-up to run"]).right(["n", "", "p50", "", "p99", "", "max", ""]);
     for row in rows.iter().filter(|row| row.latency.recorded.is_some() || row.latency.simulated.is_some()) {
         let mut cells: Vec<Cell> = vec![row.name.as_str().into()];
         let of = |get: fn(&LatencySummary) -> u64, show: fn(u64) -> String| {
@@ -175,13 +153,7 @@ fn latencies(rows: &[&TaskFidelity], styles: Styles) -> String {
 }
 
 fn cpus(fidelity: &ReplayFidelity, all: bool, styles: Styles) -> String {
-    let mut table = Table::new(&[
-        ("CPU", Align::Left),
-        ("%busy", Align::Right),
-        ("", Align::Right),
-        ("switches", Align::Right),
-        ("", Align::Right),
-    ]);
+    let mut table = Table::default().left(["CPU"]).right(["%busy", "", "switches", ""]);
     let most = if all { usize::MAX } else { MAX_CPUS };
     for (cpu, row) in fidelity.cpus.iter().enumerate().take(most) {
         let mut cells: Vec<Cell> = vec![cpu.to_string().into()];

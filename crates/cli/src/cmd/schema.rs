@@ -7,7 +7,7 @@ use super::run::RunOutput;
 use super::{bench, check, explain, findings, patch};
 use crate::args::SchemaArgs;
 use crate::output::error::{self, ErrorOutput};
-use crate::output::table::{Align, Table};
+use crate::output::table::Table;
 use crate::output::{Output, experiment};
 use crate::values::error::CliError;
 use crate::values::hints;
@@ -145,7 +145,7 @@ pub(crate) fn schema(output: &mut Output, args: &SchemaArgs) -> Result<(), CliEr
     if output.is_json() {
         return output.json(&SCHEMAS.iter().map(|form| form.version).collect::<Vec<_>>());
     }
-    let mut table = Table::new(&[("schema", Align::Left), ("written by", Align::Left)]);
+    let mut table = Table::default().left(["schema", "written by"]);
     for form in SCHEMAS {
         table.row(vec![form.version.into(), form.what.into()]);
     }

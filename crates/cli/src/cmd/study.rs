@@ -6,7 +6,7 @@ mod sensitivity;
 use crate::args::study::{StudyArgs, StudyCommand, StudyRunArgs};
 use crate::execution::worker::study::{StudyWorkers, study_error};
 use crate::output::progress::StudyProgress;
-use crate::output::table::{Align, Cell, Table};
+use crate::output::table::{Cell, Table};
 use crate::output::{Output, Styles, wrap};
 use crate::values::error::CliError;
 use crate::values::whole_file::AtomicFile;
@@ -94,8 +94,7 @@ fn list(output: &mut Output) -> Result<(), CliError> {
     if output.is_json() {
         return output.json(&rows);
     }
-    let mut table =
-        Table::new(&[("study", Align::Left), ("arms", Align::Right), ("tables", Align::Right), ("title", Align::Wrap)]);
+    let mut table = Table::default().left(["study"]).right(["arms", "tables"]).wrapped("title");
     for row in rows {
         table.row(vec![
             row.name.into(),
@@ -169,18 +168,9 @@ fn result_text(report: &StudyReport, definition: &StudyDefinition, styles: Style
     for table in &report.tables {
         page.push_str(&format!("\n{}\n", styles.bold(&table.title)));
         let is_change = definition.tables.iter().any(|one| one.name == table.name && one.reports_changes());
-        let mut columns = vec![("row", Align::Left), ("arm", Align::Left), ("simulated", Align::Right)];
-        if is_change {
-            columns.push(("95 %", Align::Right));
-        }
-        columns.extend([
-            ("published", Align::Right),
-            ("unit", Align::Left),
-            ("evidence", Align::Left),
-            ("verdict", Align::Left),
-            ("reason", Align::Wrap),
-        ]);
-        let mut rows = Table::new(&columns);
+        let rows = Table::default().left(["row", "arm"]).right(["simulated"]);
+        let rows = if is_change { rows.right(["95 %"]) } else { rows };
+        let mut rows = rows.right(["published"]).left(["unit", "evidence", "verdict"]).wrapped("reason");
         for row in &table.rows {
             let mut cells = cells(row);
             if is_change {

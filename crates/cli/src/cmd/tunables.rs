@@ -4,7 +4,7 @@
 use crate::args::TunablesArgs;
 use crate::execution::switches::{of_engine, only};
 use crate::output::Output;
-use crate::output::table::{Align, Table};
+use crate::output::table::Table;
 use crate::values::error::CliError;
 use fairlab_machine::engine::TunableState;
 use fairlab_run::input::InputFile;
@@ -45,13 +45,7 @@ pub(crate) fn tunables(output: &mut Output, args: &TunablesArgs) -> Result<(), C
     if output.is_json() {
         return output.json(&rows);
     }
-    let mut table = Table::new(&[
-        ("tunable", Align::Left),
-        (&of, Align::Right),
-        ("unit", Align::Left),
-        ("range", Align::Left),
-        ("meaning", Align::Wrap),
-    ]);
+    let mut table = Table::default().left(["tunable"]).right([of]).left(["unit", "range"]).wrapped("meaning");
     for row in rows {
         let range = format!("{}..{}", row.min, row.max);
         let value = row.value.to_string();

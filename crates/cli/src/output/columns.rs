@@ -40,8 +40,8 @@ impl<R> Column<R> {
 
 pub(super) fn table<R>(columns: &[Column<R>], summary: &RunSummary, rows: &[R]) -> Table {
     let shown: Vec<&Column<R>> = columns.iter().filter(|column| (column.is_shown)(summary, rows)).collect();
-    let headings: Vec<_> = shown.iter().map(|column| (column.heading, column.align)).collect();
-    let mut table = Table::new(&headings);
+    let head = |table: Table, column: &&Column<R>| table.column(column.heading, column.align);
+    let mut table = shown.iter().fold(Table::default(), head);
     for row in rows {
         table.row(shown.iter().map(|column| (column.cell)(summary, row)).collect());
     }

@@ -3,7 +3,7 @@
 
 use super::columns::count;
 use super::figures::{cpus_named, format_cpu_list, time};
-use super::table::{Align, Cell, Table};
+use super::table::{Cell, Table};
 use super::{Styles, residency, wrap};
 use clap::ValueEnum;
 use fairlab_measure::energy::EnergyDomain;
@@ -112,7 +112,7 @@ fn search(summary: &RunSummary, styles: Styles) -> String {
     };
     let tasks = format!("{} tasks", summary.totals.tasks);
     let mut text = schedstat_parse(&[row(&tasks, search.ratios), row("mean of CPUs", search.cpu_mean)]);
-    let mut table = Table::new(&[("counter", Align::Left), ("sum", Align::Right), ("avg of CPUs", Align::Right)]);
+    let mut table = Table::default().left(["counter"]).right(["sum", "avg of CPUs"]);
     let total = search.total;
     for (name, sum) in [
         ("sis_search", total.sis_search),
@@ -133,9 +133,7 @@ fn kicks(summary: &RunSummary, styles: Styles) -> String {
         return none("none");
     }
     let reasons: BTreeSet<&str> = rows.iter().flat_map(|row| row.by_reason.keys().map(String::as_str)).collect();
-    let mut columns = vec![("CPU", Align::Left), ("calls", Align::Right), ("sent", Align::Right)];
-    columns.extend(reasons.iter().map(|reason| (*reason, Align::Right)));
-    let mut table = Table::new(&columns);
+    let mut table = Table::default().left(["CPU"]).right(["calls", "sent"]).right(&reasons);
     let mut add = |name: String, rows: &[&KickRow]| {
         let sum = |what: &dyn Fn(&KickRow) -> u64| rows.iter().map(|row| what(row)).sum::<u64>();
         let mut cells: Vec<Cell> = vec![name.into(), count(sum(&|row| row.calls)), count(sum(&|row| row.interrupts))];
@@ -162,8 +160,7 @@ fn blocked(summary: &RunSummary, styles: Styles) -> String {
     if blocked.calls == 0 {
         return none("none");
     }
-    let columns = ["calls", "calls/s", "cfs_rqs each"].map(|name| (name, Align::Right));
-    let mut table = Table::new(&[&[("caller", Align::Left)][..], &columns[..]].concat());
+    let mut table = Table::default().left(["caller"]).right(["calls", "calls/s", "cfs_rqs each"]);
     let mut add = |caller: &str, calls: u64, per_s: f64, cfs_rqs: u64| {
         let each = format!("{:.1}", cfs_rqs as f64 / calls as f64);
         table.row(vec![caller.into(), calls.to_string().into(), format!("{per_s:.1}").into(), each.into()]);
@@ -180,22 +177,9 @@ fn balance(summary: &RunSummary, styles: Styles) -> String {
     if rows.is_empty() {
         return none("none");
     }
-    let columns = [
-        "passes",
-        "not this CPU",
-        "balanced",
-        "moved",
-        "active",
-        "failed",
-        "CPUs",
-        "locks",
-        "scanned",
-        "tasks",
-        "redos",
-        "max cost",
-    ];
-    let columns = columns.map(|name| (name, Align::Right));
-    let mut table = Table::new(&[&[("domain", Align::Left), ("kind", Align::Left)][..], &columns[..]].concat());
+    let table =
+        Table::default().left(["domain", "kind"]).right(["passes", "not this CPU", "balanced", "moved", "active"]);
+    let mut table = table.right(["failed", "CPUs", "locks", "scanned", "tasks", "redos", "max cost"]);
     for row in rows {
         let mut cells: Vec<Cell> = vec![row.domain.as_str().into(), row.kind.as_str().into()];
         let counts = [
@@ -226,15 +210,13 @@ fn energy(summary: &RunSummary, styles: Styles) -> String {
     let Some(energy) = &summary.energy else {
         return none("unknown: the machine has no frequency domain with power values");
     };
-    let columns = ["power", "busy", "idle", "energy"].map(|name| (name, Align::Right));
-    let mut table = Table::new(&[&[("CPUs", Align::Left), ("point", Align::Left)][..], &columns[..]].concat());
+    let mut table = Table::default().left(["CPUs", "point"]).right(["power", "busy", "idle", "energy"]);
     for domain in &energy.domains {
         let cpus = format_cpu_list(&domain.cpus);
         let mut row = |point: String, power: Option<u64>, busy: u64, idle: u64, uj: Option<u64>| {
             let power = power.map_or_else(|| "-".to_owned(), |power| format!("{:.1} mW", power as f64 / 1e3));
             let energy = uj.map_or_else(|| "not modelled".to_owned(), joules);
-            let cells = [cpus.clone(), point, power, time(busy), time(idle), energy];
-            table.row(cells.map(Cell::from).into());
+            table.text_row([cpus.clone(), point, power, time(busy), time(idle), energy]);
         };
         for opp in &domain.opps {
             row(format!("{} MHz", opp.khz / 1000), Some(opp.power_uw), opp.busy_ns, opp.idle_ns, Some(opp.busy_uj));
@@ -256,8 +238,7 @@ fn times(summary: &RunSummary, styles: Styles) -> String {
         return none(NO_TIMES_REASON);
     }
     let columns = ["calls", "total", "p50", "p90", "p99", "max", "lock waits", "waited", "wait p99"];
-    let columns = columns.map(|name| (name, Align::Right));
-    let mut table = Table::new(&[&[("path", Align::Left)][..], &columns[..]].concat());
+    let mut table = Table::default().left(["path"]).right(columns);
     for row in rows {
         let call = &row.call;
         let mut cells: Vec<Cell> = vec![row.path.as_str().into(), call.count.to_string().into()];

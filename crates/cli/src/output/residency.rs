@@ -3,7 +3,7 @@
 
 use super::figures::{cpus_named, format_cpu_list, percent};
 use super::measure::joules;
-use super::table::{Align, Cell, Table};
+use super::table::{Cell, Table};
 use super::{Styles, wrap};
 use fairlab_measure::families::FamilySummary;
 use fairlab_measure::residency::{FamilyResidency, ResidencyPoint};
@@ -34,17 +34,15 @@ pub(super) fn table(summary: &RunSummary, rows: &[FamilySummary]) -> Option<Tabl
     }
     let shown = if differ { &kinds[..kinds.len().min(MAX_KINDS)] } else { &[] };
     let names: Vec<String> = shown.iter().map(|(cpus, _)| format!("%{}", format_cpu_list(cpus))).collect();
-    let mut columns = vec![("on CPUs", Align::Left)];
-    columns.extend(names.iter().map(|name| (name.as_str(), Align::Right)));
+    let mut table = Table::default().left(["on CPUs"]).right(&names);
     // A compiled-kernel engine does not report which CPUs fit a task.
     let says_what_suits = differ && summary.engine.is_none();
     if says_what_suits {
-        columns.extend([("%too small", Align::Right), ("%too large", Align::Right)]);
+        table = table.right(["%too small", "%too large"]);
     }
     if has_energy {
-        columns.push(("energy", Align::Right));
+        table = table.right(["energy"]);
     }
-    let mut table = Table::new(&columns);
     for family in rows {
         let Some(residency) = &family.residency else { continue };
         let whole: u64 = residency.points.iter().map(|point| point.ns).sum();

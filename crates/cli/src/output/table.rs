@@ -20,7 +20,7 @@ const WIDTHS: std::ops::RangeInclusive<usize> = 70..=160;
 const MIN_WRAPPED_WIDTH: u16 = 30;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
+pub(super) enum Align {
     Left,
     Right,
     /// Left-aligned, and wrapped if too long.
@@ -85,20 +85,35 @@ impl Cell {
     }
 }
 
-#[derive(Debug)]
+/// Table whose columns are added from left to right, before its rows.
+#[derive(Debug, Default)]
 pub(crate) struct Table {
     columns: Vec<Align>,
+    header: Vec<Inner>,
     inner: InnerTable,
 }
 
 impl Table {
-    pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
-        let mut inner = InnerTable::new();
-        inner.load_style(STYLE);
-        let header = |(name, align): &(&str, Align)| Cell::from(*name).inner(*align).add_attribute(Attribute::Bold);
-        inner.set_header(columns.iter().map(header).collect::<Vec<_>>());
-        let columns: Vec<Align> = columns.iter().map(|(_, align)| *align).collect();
-        Self { columns, inner }
+    pub(crate) fn left<H: AsRef<str>>(self, headings: impl IntoIterator<Item = H>) -> Self {
+        headings.into_iter().fold(self, |table, heading| table.column(heading.as_ref(), Align::Left))
+    }
+
+    pub(crate) fn right<H: AsRef<str>>(self, headings: impl IntoIterator<Item = H>) -> Self {
+        headings.into_iter().fold(self, |table, heading| table.column(heading.as_ref(), Align::Right))
+    }
+
+    pub(crate) fn wrapped(self, heading: &str) -> Self {
+        self.column(heading, Align::Wrap)
+    }
+
+    pub(super) fn column(mut self, heading: &str, align: Align) -> Self {
+        self.header.push(Cell::from(heading).inner(align).add_attribute(Attribute::Bold));
+        self.columns.push(align);
+        self
+    }
+
+    pub(crate) fn nr_columns(&self) -> usize {
+        self.columns.len()
     }
 
     pub(crate) fn row(&mut self, cells: Vec<Cell>) {
@@ -106,8 +121,14 @@ impl Table {
         self.inner.add_row(cells.collect::<Vec<_>>());
     }
 
+    /// Adds a row of plain text.
+    pub(crate) fn text_row<T: Into<Cell>>(&mut self, texts: impl IntoIterator<Item = T>) {
+        self.row(texts.into_iter().map(T::into).collect());
+    }
+
     /// Returns the table as text. Lines have no trailing blanks.
     pub(crate) fn render(mut self, styles: Styles) -> String {
+        self.inner.load_style(STYLE).set_header(self.header);
         if styles.on {
             self.inner.enforce_styling();
         } else {
@@ -143,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_table_has_a_header_a_line_and_aligned_columns() {
-        let mut table = Table::new(&[("name", Align::Left), ("count", Align::Right)]);
+        let mut table = Table::default().left(["name"]).right(["count"]);
         table.row(vec!["a".into(), "1".into()]);
         table.row(vec!["long name".into(), "1000".into()]);
         let text = table.render(Styles { on: false });
@@ -152,7 +173,7 @@ mod tests {
 
     #[test]
     fn long_text_is_broken_into_lines() {
-        let mut table = Table::new(&[("name", Align::Left), ("meaning", Align::Wrap)]);
+        let mut table = Table::default().left(["name"]).wrapped("meaning");
         table.row(vec!["a_name_of_some_length".into(), "word ".repeat(60).into()]);
         let text = table.render(Styles { on: false });
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
@@ -161,7 +182,7 @@ mod tests {
 
     #[test]
     fn wide_columns_leave_room_for_words() {
-        let mut table = Table::new(&[("name", Align::Left), ("meaning", Align::Wrap)]);
+        let mut table = Table::default().left(["name"]).wrapped("meaning");
         table.row(vec!["n".repeat(WIDTH).as_str().into(), "words that stay together".into()]);
         let text = table.render(Styles { on: false });
         assert!(text.contains("words that stay together"), "{text}");

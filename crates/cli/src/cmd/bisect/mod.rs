@@ -8,7 +8,7 @@ use crate::args::bisect::BisectArgs;
 use crate::execution::trial::{Trial, Workloads, share_costs};
 use crate::output::experiment::formats::{metric_text, signed};
 use crate::output::figures::counted;
-use crate::output::table::{Align, Cell, Table};
+use crate::output::table::Table;
 use crate::output::{Output, Styles, wrap};
 use crate::values::arms::Arm;
 use crate::values::error::CliError;
@@ -106,21 +106,10 @@ fn result_text(
     let what = if found.set.len() == 1 { "the switch" } else { "the smallest set, all of which are necessary" };
     text.push_str(&wrap(&format!("{what}: {}", styles.bold(&names(&found.set))), 2));
     text.push('\n');
-    let columns = [
-        ("switches as at the far end", Align::Wrap),
-        (metric.name.as_str(), Align::Right),
-        ("part", Align::Right),
-        ("runs", Align::Right),
-    ];
-    let mut table = Table::new(&columns);
+    let mut table = Table::default().wrapped("switches as at the far end").right([&metric.name, "part", "runs"]);
     let mut row = |what: String, effect: &SwitchEffect| {
-        let cells: Vec<Cell> = vec![
-            what.into(),
-            show(effect.mean).into(),
-            format!("{:.0}%", 100.0 * effect.part).into(),
-            effect.runs.to_string().into(),
-        ];
-        table.row(cells);
+        let part = format!("{:.0}%", 100.0 * effect.part);
+        table.text_row([what, show(effect.mean), part, effect.runs.to_string()]);
     };
     row(names(&found.set), found);
     for effect in &culprits.alone {

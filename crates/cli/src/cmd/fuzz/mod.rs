@@ -6,7 +6,7 @@ mod kept;
 
 use crate::args::fuzz::{FuzzArgs, Property};
 use crate::output::progress::Progress;
-use crate::output::table::{Align, Table};
+use crate::output::table::Table;
 use crate::output::{Output, Styles, wrap};
 use crate::values::error::{CliError, command_line, quote_for_shell};
 use crate::values::interrupt;
@@ -161,15 +161,8 @@ fn report_finding(
 fn result_text(args: &FuzzArgs, tally: &FuzzCounts, styles: Styles) -> String {
     let mut text = String::new();
     if !tally.found.is_empty() {
-        let mut table = Table::new(&[
-            ("#", Align::Right),
-            ("finding", Align::Wrap),
-            ("worst", Align::Right),
-            ("tasks", Align::Right),
-            ("CPUs", Align::Right),
-            ("seed", Align::Right),
-            ("alike", Align::Right),
-        ]);
+        let mut table =
+            Table::default().right(["#"]).wrapped("finding").right(["worst", "tasks", "CPUs", "seed", "alike"]);
         for (number, found) in tally.found.iter().enumerate() {
             let worst = match args.to {
                 None => Nanos(found.broken.worst as u64).to_string(),
@@ -224,7 +217,7 @@ fn result_text(args: &FuzzArgs, tally: &FuzzCounts, styles: Styles) -> String {
 }
 fn repeat_findings(output: &mut Output, args: &FuzzArgs, dir: &Path) -> Result<(), CliError> {
     let (mut rows, mut broken) = (Vec::new(), 0);
-    let mut table = Table::new(&[("finding", Align::Wrap), ("then", Align::Right), ("now", Align::Right)]);
+    let mut table = Table::default().wrapped("finding").right(["then", "now"]);
     for (name, kept, text) in kept::read(dir)? {
         let looker = CaseChecker { settings: args.settings.settings(), looked: kept.looked.clone() };
         let now = looker.check_case(text)?.into_iter().find(|broken| broken.property == kept.property);

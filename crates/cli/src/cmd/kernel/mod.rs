@@ -5,7 +5,7 @@ pub(crate) mod bisect;
 pub(crate) mod regressions;
 
 use crate::args::kernel::{AddArgs, KernelArgs, KernelCommand};
-use crate::output::table::{Align, Table};
+use crate::output::table::Table;
 use crate::output::{Output, figures, wrap};
 use crate::values::error::CliError;
 use crate::values::interrupt;
@@ -85,7 +85,7 @@ fn print_removed(output: &mut Output, gone: &[RemovedKernel], is_dry: bool) -> R
     if output.is_json() {
         return output.json(&gone);
     }
-    let mut table = Table::new(&[("size", Align::Right), ("what", Align::Left)]);
+    let mut table = Table::default().right(["size"]).left(["what"]);
     let is_large = |one: &&RemovedKernel| one.bytes >= 1 << 20;
     for one in gone.iter().filter(is_large) {
         table.row(vec![figures::bytes(one.bytes).into(), format!("{}: {}", one.what, one.path.display()).into()]);

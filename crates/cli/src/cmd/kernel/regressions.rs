@@ -10,7 +10,7 @@
 
 use crate::args::regressions::RegressionsArgs;
 use crate::execution::worker::{Engine, WorkerStreams};
-use crate::output::table::{Align, Cell, Table};
+use crate::output::table::{Cell, Table};
 use crate::output::{Output, figures, wrap};
 use crate::values::error::CliError;
 use fairlab_kernel::regressions::check::{Bound, Check, ObservedRun, RunOutput};
@@ -325,12 +325,8 @@ impl RegressionsOutput<'_> {
         // Commits are in the list of bugs; a column of "yes" would say nothing.
         let told_apart = self.bugs.iter().filter(|row| row.is_told_apart).count();
         let are_detected = told_apart == self.bugs.len();
-        let mut columns =
-            vec![("bug", Align::Left), ("metric", Align::Left), ("buggy", Align::Right), ("fixed", Align::Right)];
-        if !are_detected {
-            columns.push(("detected", Align::Left));
-        }
-        let mut table = Table::new(&columns);
+        let table = Table::default().left(["bug", "metric"]).right(["buggy", "fixed"]);
+        let mut table = if are_detected { table } else { table.left(["detected"]) };
         for row in &self.bugs {
             let figure = |figure: Option<u64>| match figure {
                 None => "no return".to_owned(),

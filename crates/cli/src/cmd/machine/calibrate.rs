@@ -3,7 +3,7 @@
 
 use crate::args::measure::{CalibrateArgs, MeasureArgs};
 use crate::output::figures::counted;
-use crate::output::table::{Align, Table};
+use crate::output::table::Table;
 use crate::output::{Output, wrap};
 use crate::values::error::CliError;
 use crate::values::whole_file::AtomicFile;
@@ -108,22 +108,10 @@ fn text(output: &Output, record: &Calibration) -> String {
         facts.push(format!("interrupt to a busy CPU and its answer: {}", time_text(ipi.median)));
     }
     facts.push(format!("timer slack: {}", time_text(record.timer_slack as f64)));
-    let mut operations = Table::new(&[
-        ("operation", Align::Left),
-        ("median", Align::Right),
-        ("quartiles", Align::Right),
-        ("least", Align::Right),
-        ("batches", Align::Right),
-    ]);
+    let mut operations = Table::default().left(["operation"]).right(["median", "quartiles", "least", "batches"]);
     let mut row = |name: String, ns: &Spread| {
         let quartiles = format!("{} to {}", time_text(ns.low), time_text(ns.high));
-        operations.row(vec![
-            name.into(),
-            time_text(ns.median).into(),
-            quartiles.into(),
-            time_text(ns.least).into(),
-            ns.count.to_string().into(),
-        ]);
+        operations.text_row([name, time_text(ns.median), quartiles, time_text(ns.least), ns.count.to_string()]);
     };
     for result in &record.tests {
         row(result.test.clone(), &result.ns);
@@ -150,41 +138,27 @@ fn lines(output: &Output, lines: &[LineLatency]) -> String {
     shares.dedup();
     shares.sort_unstable();
     shares.dedup();
-    let mut table = Table::new(&[
-        ("shared", Align::Left),
-        ("median", Align::Right),
-        ("range", Align::Right),
-        ("pairs", Align::Right),
-    ]);
+    let mut table = Table::default().left(["shared"]).right(["median", "range", "pairs"]);
     for shared in shares {
         let of_kind: Vec<f64> = lines.iter().filter(|line| line.shares == shared).map(|line| line.ns.median).collect();
         let Some(spread) = Spread::of(&of_kind) else { continue };
         let most = of_kind.iter().copied().fold(spread.least, f64::max);
-        table.row(vec![
-            shared.into(),
-            time_text(spread.median).into(),
-            format!("{} to {}", time_text(spread.least), time_text(most)).into(),
-            spread.count.to_string().into(),
-        ]);
+        let range = format!("{} to {}", time_text(spread.least), time_text(most));
+        table.text_row([shared.to_owned(), time_text(spread.median), range, spread.count.to_string()]);
     }
     let mut text = table.render(output.styles());
     let mut cpus: Vec<u32> = lines.iter().flat_map(|line| line.cpus).collect();
     cpus.sort_unstable();
     cpus.dedup();
     if (3..=MAX_CPUS).contains(&cpus.len()) {
-        let names: Vec<String> = cpus.iter().map(|cpu| format!("CPU {cpu}")).collect();
-        let header: Vec<(&str, Align)> = std::iter::once(("ns", Align::Left))
-            .chain(names.iter().map(|name| (name.as_str(), Align::Right)))
-            .collect();
-        let mut matrix = Table::new(&header);
+        let mut matrix = Table::default().left(["ns"]).right(cpus.iter().map(|cpu| format!("CPU {cpu}")));
         for &row in &cpus {
             let cell = |column: u32| {
                 let pair = [row.min(column), row.max(column)];
                 let line = lines.iter().find(|line| line.cpus == pair);
-                line.map_or_else(|| "-".to_owned(), |line| format!("{:.0}", line.ns.median)).into()
+                line.map_or_else(|| "-".to_owned(), |line| format!("{:.0}", line.ns.median))
             };
-            let cells = std::iter::once(format!("CPU {row}").into()).chain(cpus.iter().map(|&column| cell(column)));
-            matrix.row(cells.collect());
+            matrix.text_row(std::iter::once(format!("CPU {row}")).chain(cpus.iter().map(|&column| cell(column))));
         }
         text += "\n";
         text += &matrix.render(output.styles());

@@ -2,7 +2,7 @@
 //! `fairlab machine costs`: what each operation of a machine costs, and the counts that the costs follow from.
 
 use crate::output::Output;
-use crate::output::table::{Align, Table};
+use crate::output::table::Table;
 use crate::values::error::CliError;
 use fairlab_board::{CountedCost, Distance, Fact, FactKey, Processor, counted_costs};
 use fairlab_run::input::InputFile;
@@ -75,22 +75,12 @@ pub(super) fn costs(output: &mut Output, machine: &str) -> Result<(), CliError> 
         let facts = facts(processor);
         return output.json(&CostsReport { machine: description.name(), sheet: processor.sheet(), facts, costs: rows });
     }
-    let mut table = Table::new(&[
-        ("operation", Align::Left),
-        ("instructions", Align::Right),
-        ("lines", Align::Right),
-        ("ns", Align::Right),
-    ]);
+    let mut table = Table::default().left(["operation"]).right(["instructions", "lines", "ns"]);
     for row in &rows {
         let count = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"));
         let operation =
             row.distance.map_or_else(|| row.operation.clone(), |distance| format!("{}, {distance}", row.operation));
-        table.row(vec![
-            operation.into(),
-            count(row.instructions).into(),
-            count(row.cache_lines).into(),
-            format!("{:.1}", row.ns).into(),
-        ]);
+        table.text_row([operation, count(row.instructions), count(row.cache_lines), format!("{:.1}", row.ns)]);
     }
     output.text(&format!(
         "{}, count sheet {}\n\n{}",

@@ -9,7 +9,7 @@ pub(crate) mod validate;
 
 use crate::args::{MachineArgs, MachineCommand};
 use crate::output::Output;
-use crate::output::table::{Align, Table};
+use crate::output::table::Table;
 use crate::values::error::CliError;
 use fairlab_board::{MachineDescription, describe, presets};
 use fairlab_machine::hardware::Hardware;
@@ -79,15 +79,11 @@ fn list(output: &mut Output) -> Result<(), CliError> {
     if output.is_json() {
         return output.json(&rows);
     }
-    let mut table = Table::new(&[
-        ("machine", Align::Left),
-        ("CPUs", Align::Right),
-        ("cores", Align::Right),
-        ("LLCs", Align::Right),
-        ("nodes", Align::Right),
-        ("kernel", Align::Left),
-        ("description", Align::Wrap),
-    ]);
+    let mut table = Table::default()
+        .left(["machine"])
+        .right(["CPUs", "cores", "LLCs", "nodes"])
+        .left(["kernel"])
+        .wrapped("description");
     for row in rows {
         let number = |number: usize| number.to_string().into();
         table.row(vec![

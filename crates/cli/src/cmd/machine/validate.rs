@@ -6,7 +6,7 @@ use crate::args::measure::ValidateArgs;
 use crate::execution::execute::{Shown, execute, one_of_several};
 use crate::output::figures::counted;
 use crate::output::progress::RunsProgress;
-use crate::output::table::{Align, Cell, Table};
+use crate::output::table::{Cell, Table};
 use crate::output::{Output, wrap};
 use crate::values::error::CliError;
 use crate::values::interrupt;
@@ -151,14 +151,7 @@ fn simulate(
 
 /// Returns the validation for people: the result, the machine, the table.
 fn text(output: &Output, validation: &Validation) -> String {
-    let mut table = Table::new(&[
-        ("operation", Align::Left),
-        ("measured", Align::Right),
-        ("spread", Align::Right),
-        ("simulated", Align::Right),
-        ("spread", Align::Right),
-        ("error", Align::Right),
-    ]);
+    let mut table = Table::default().left(["operation"]).right(["measured", "spread", "simulated", "spread", "error"]);
     // The interquartile range as a share of the median.
     let range = |spread: &Spread| format!("{:.0} %", 100.0 * (spread.high - spread.low) / spread.median);
     for row in &validation.rows {

@@ -5,7 +5,7 @@
 use crate::args::study::StudySensitivityArgs;
 use crate::execution::worker::study::study_error;
 use crate::output::progress::StudyProgress;
-use crate::output::table::{Align, Table};
+use crate::output::table::Table;
 use crate::output::{Output, Styles, wrap};
 use crate::values::error::CliError;
 use fairlab_run::settings::Settings;
@@ -37,15 +37,7 @@ fn text(report: &SensitivityReport, styles: Styles) -> String {
     if report.facts.is_empty() {
         return page;
     }
-    let mut table = Table::new(&[
-        ("fact", Align::Left),
-        ("range", Align::Right),
-        ("value", Align::Right),
-        ("least", Align::Right),
-        ("greatest", Align::Right),
-        ("change", Align::Right),
-        ("", Align::Left),
-    ]);
+    let mut table = Table::default().left(["fact"]).right(["range", "value", "least", "greatest", "change"]).left([""]);
     for effect in &report.facts {
         let FactEffect { fact, value, least, greatest, .. } = effect;
         let headline = |end: &FactEnd| end.headline.map_or_else(|| "-".to_owned(), |value| report.number(value));

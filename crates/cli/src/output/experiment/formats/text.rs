@@ -5,7 +5,7 @@ use super::super::notes::Note;
 use super::super::verdict::{OtherMetrics, differs};
 use super::values::{figure_text, unsigned};
 use super::{ExperimentReport, metric_text, signed};
-use crate::output::table::{Align, Cell, Table};
+use crate::output::table::{Cell, Table};
 use crate::output::{Styles, sanitize, wrap};
 use fairlab_experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
 use fairlab_run::first_difference::FirstDifference;
@@ -82,22 +82,17 @@ fn table(rows: &[&MetricRow], which: usize, report: &ExperimentReport, styles: S
     let has_effects = is_repeated && report.has_all_rows;
     let spread = if is_repeated { " ±%" } else { "" };
     let (first, other) = (format!("{}{spread}", letter(0)), format!("{}{spread}", letter(which)));
-    let mut columns = vec![("metric", Align::Left), (first.as_str(), Align::Right), (other.as_str(), Align::Right)];
-    if is_repeated {
-        columns.extend([("change % (95 %)", Align::Right), ("", Align::Left)]);
-    } else {
-        columns.push(("change %", Align::Right));
-    }
+    let table = Table::default().left(["metric"]).right([first, other]);
+    let mut table = if is_repeated { table.right(["change % (95 %)"]).left([""]) } else { table.right(["change %"]) };
     if has_effects {
-        columns.push(("MDE %", Align::Right));
+        table = table.right(["MDE %"]);
     }
-    let mut table = Table::new(&columns);
     let mut family = "";
     for row in rows {
         let (of, name) =
             row.metric.name.split_once(": ").map_or(("", row.metric.name.as_str()), |(of, name)| (of, name));
         if of != family && !of.is_empty() {
-            let mut cells = vec![Cell::default(); columns.len()];
+            let mut cells = vec![Cell::default(); table.nr_columns()];
             cells[0] = of.into();
             table.row(cells);
         }
@@ -123,9 +118,7 @@ fn table(rows: &[&MetricRow], which: usize, report: &ExperimentReport, styles: S
 /// Returns the table of metrics that some runs lack, with the values of the arms that have them.
 fn partial_table(report: &ExperimentReport, styles: Styles) -> String {
     let letters: Vec<String> = (0..report.arms.len()).map(letter).collect();
-    let mut columns = vec![("metric", Align::Left)];
-    columns.extend(letters.iter().map(|letter| (letter.as_str(), Align::Right)));
-    let mut table = Table::new(&columns);
+    let mut table = Table::default().left(["metric"]).right(&letters);
     for row in &report.comparison.partial {
         let mut cells: Vec<Cell> = vec![row.metric.name.as_str().into()];
         let figure = |arm: &Option<ArmFigure>| match arm {
