@@ -62,11 +62,9 @@ impl ExportArgs {
             return Ok(());
         }
         let help = "give --export the name of a file";
-        Err(CliError::Input(
-            Message::new(format!(
-                "{command} writes its results to standard output, so a trace cannot be written there"
-            ))
-            .with_help(help),
+        Err(CliError::with_help(
+            format!("{command} writes its results to standard output, so a trace cannot be written there"),
+            help,
         ))
     }
 

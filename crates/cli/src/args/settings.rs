@@ -8,7 +8,6 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use fairlab_run::settings::commands::STUDY;
 use fairlab_run::settings::{Change, SETTINGS, Setting, Settings};
 use fairlab_run::values::{EngineName, parse_engine};
-use fairlab_workload::message::Message;
 
 /// Settings that a command has as options; `COMMAND` is a bit of [`fairlab_run::settings::commands`].
 #[derive(Clone, Debug, Default)]
@@ -36,7 +35,7 @@ impl<const COMMAND: u16> SettingArgs<COMMAND> {
             return Ok(());
         }
         let help = "give one engine; `fairlab compare` takes several";
-        Err(CliError::Input(Message::new(format!("--engine is given {number} times")).with_help(help)))
+        Err(CliError::with_help(format!("--engine is given {number} times"), help))
     }
 }
 

@@ -88,7 +88,7 @@ fn own_cases(scenarios: &[String]) -> Result<Vec<Case>, CliError> {
         let name = if given == "-" { "stdin".to_owned() } else { stem.to_string_lossy().into_owned() };
         if cases.iter().any(|case| case.name == name) {
             let help = "rename one of the files: a case is named after its file";
-            return Err(CliError::Input(Message::new(format!("{given}: a second case {name}")).with_help(help)));
+            return Err(CliError::with_help(format!("{given}: a second case {name}"), help));
         }
         cases.push(Case { name, input });
     }

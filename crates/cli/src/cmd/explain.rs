@@ -16,7 +16,6 @@ use fairlab_run::drive::drive_on;
 use fairlab_run::explain::explain_moment;
 use fairlab_run::manifest::Manifest;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::message::Message;
 use serde::Serialize;
 
 /// Name and version of the JSON output.
@@ -42,9 +41,9 @@ pub(crate) fn explain(output: &mut Output, args: &ExplainArgs) -> Result<(), Cli
     let manifest = Manifest::read(&args.dir)?;
     let mut machine = rerun::repeat(&manifest)?.machine;
     if args.at > machine.duration() {
-        return Err(CliError::Input(
-            Message::new(format!("--at {}: the run ends at {}", args.at, machine.duration()))
-                .with_help("give a time up to that end, counted from the start of the run"),
+        return Err(CliError::with_help(
+            format!("--at {}: the run ends at {}", args.at, machine.duration()),
+            "give a time up to that end, counted from the start of the run",
         ));
     }
     let explanation = explain_and_finish(&mut machine, &question, args.at)?;

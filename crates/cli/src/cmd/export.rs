@@ -14,7 +14,6 @@ use crate::values::whole_file::refuse_to_replace;
 use fairlab_run::job::RunOutputs;
 use fairlab_run::manifest::Manifest;
 use fairlab_traces::export::FORMATS;
-use fairlab_workload::message::Message;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -31,9 +30,7 @@ pub(crate) fn export(output: &mut Output, args: &ExportCommandArgs) -> Result<()
     if args.task.is_some() && !args.format.takes_task() {
         let able: Vec<&str> = FORMATS.iter().filter(|format| format.takes_task()).map(|format| format.name).collect();
         let help = format!("omit --task; it is for {}", able.join(", "));
-        return Err(CliError::Input(
-            Message::new(format!("{} always contains all tasks", args.format.name)).with_help(help),
-        ));
+        return Err(CliError::with_help(format!("{} always contains all tasks", args.format.name), help));
     }
     let manifest = Manifest::read(&args.dir)?;
     let default = || args.dir.join(format!("trace.{}", args.format.extension)).display().to_string();

@@ -20,7 +20,6 @@ use fairlab_study::sensitivity::{self, SensitivityReport};
 use fairlab_traces::conformance::record::{self as conformance, ConformanceRecord};
 use fairlab_traces::trace_jsonl;
 use fairlab_validation::Validation;
-use fairlab_workload::message::Message;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
@@ -111,7 +110,7 @@ impl SchemaEntry {
     fn from_name(name: &str) -> Result<&'static Self, CliError> {
         SCHEMAS.iter().find(|form| form.name() == name).ok_or_else(|| {
             let help = format!("known formats: {}", hints::schemas().join(", "));
-            CliError::Input(Message::new(format!("there is no format {name}")).with_help(help))
+            CliError::with_help(format!("there is no format {name}"), help)
         })
     }
 

@@ -56,9 +56,9 @@ fn create_file(output: &mut Output, given: &str) -> Result<(), CliError> {
     StudyDefinition::parse(&shown.to_string(), &text).map_err(CliError::input)?;
     let file = std::fs::File::create_new(&path);
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
-        CliError::Input(
-            Message::new(format!("{shown}: cannot be written: {error}"))
-                .with_help("give a name of a file that does not exist yet"),
+        CliError::with_help(
+            format!("{shown}: cannot be written: {error}"),
+            "give a name of a file that does not exist yet",
         )
     })?;
     output.text(&format!(

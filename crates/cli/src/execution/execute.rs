@@ -71,7 +71,7 @@ pub(crate) fn execute(
     };
     if spec.settings.policy.is_some() {
         let help = "use the policy with the built-in engine";
-        return Err(CliError::Input(Message::new("compiled-kernel engines do not support policies").with_help(help)));
+        return Err(CliError::with_help("compiled-kernel engines do not support policies", help));
     }
     let (about, hardware, whole) = (prepared.about, prepared.setup.hardware, prepared.setup.duration);
     begin(outputs, &about)?;
@@ -104,7 +104,7 @@ pub(crate) fn refuse_engine(settings: &Settings) -> Result<(), CliError> {
         return Ok(());
     }
     let help = "compiled-kernel engines support run, check, bench, compare, sweep, export and report; other commands need the reasons that only the built-in scheduler records";
-    Err(CliError::Input(Message::new("this command does not support compiled-kernel engines").with_help(help)))
+    Err(CliError::with_help("this command does not support compiled-kernel engines", help))
 }
 
 /// Runs a machine of any engine in this process.

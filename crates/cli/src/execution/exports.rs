@@ -75,9 +75,7 @@ impl ExportWriters {
                 Ok(None)
             } else {
                 let help = "add --export FORMAT=FILE, or omit --events";
-                Err(CliError::Input(
-                    Message::new("--events selects events of a trace, but no trace is written").with_help(help),
-                ))
+                Err(CliError::with_help("--events selects events of a trace, but no trace is written", help))
             };
         }
         let events = outputs.events.iter().map(|name| events_from_name(name)).collect::<Result<Vec<_>, _>>();

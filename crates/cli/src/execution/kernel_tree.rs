@@ -12,17 +12,15 @@ use std::process::Command;
 /// Returns the full hash of a commit.
 pub(crate) fn commit(tree: &str, name: &str) -> Result<String, CliError> {
     let run = git(tree).args(["rev-parse", "--verify", "--quiet"]).arg(format!("{name}^{{commit}}")).output();
-    let run = run.map_err(|error| {
-        CliError::Input(Message::new(format!("git: {error}")).with_help("commits of a tree need git"))
-    })?;
+    let run = run.map_err(|error| CliError::with_help(format!("git: {error}"), "commits of a tree need git"))?;
     let is_repository = || git(tree).args(["rev-parse", "--git-dir"]).output().is_ok_and(|run| run.status.success());
     if !run.status.success() && !is_repository() {
         let help = "give the folder of a repository, or --patch FILE instead of commits";
-        return Err(CliError::Input(Message::new(format!("{tree}: not a git repository")).with_help(help)));
+        return Err(CliError::with_help(format!("{tree}: not a git repository"), help));
     }
     if !run.status.success() {
         let help = "git log shows the commits";
-        return Err(CliError::Input(Message::new(format!("{tree}: no commit {name}")).with_help(help)));
+        return Err(CliError::with_help(format!("{tree}: no commit {name}"), help));
     }
     Ok(String::from_utf8_lossy(&run.stdout).trim().to_owned())
 }

@@ -19,7 +19,7 @@ pub(crate) fn read(trace: &str, leaps: LeapArgs) -> Result<Recording, CliError> 
     if trace != "-" && path.is_dir() {
         if path.join(MANIFEST).is_file() {
             let help = format!("this is a run directory: `fairlab export {trace} --format trace-dat` writes its trace");
-            return Err(CliError::Input(Message::new(format!("{trace}: is a directory, not a trace")).with_help(help)));
+            return Err(CliError::with_help(format!("{trace}: is a directory, not a trace"), help));
         }
         return Err(CliError::input(import::directory_error(path)));
     }
@@ -34,7 +34,7 @@ pub(crate) fn read(trace: &str, leaps: LeapArgs) -> Result<Recording, CliError> 
             std::io::ErrorKind::PermissionDenied => "this user may not read it",
             _ => "give a trace; shorten a long one with trace-cmd split or perf script --time, or record for less time",
         };
-        CliError::Input(Message::new(format!("{trace}: cannot be read: {error}")).with_help(help))
+        CliError::with_help(format!("{trace}: cannot be read: {error}"), help)
     })?;
     import::read(trace, &bytes, leaps.handling()).map_err(CliError::input)
 }

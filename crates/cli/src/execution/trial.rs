@@ -16,7 +16,6 @@ use fairlab_run::prepare::prepare;
 use fairlab_run::settings::Settings;
 use fairlab_run::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use fairlab_sched::units::Nanos;
-use fairlab_workload::message::Message;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -86,7 +85,7 @@ impl<'a> Workloads<'a> {
             (None, Some(base)) => Ok(base.clone()),
             (None, None) => {
                 let help = "give a workload file, --bench 'LINE', or workload= or bench= in each arm";
-                Err(CliError::Input(Message::new(format!("arm `{}` has no workload", arm.name)).with_help(help)))
+                Err(CliError::with_help(format!("arm `{}` has no workload", arm.name), help))
             }
         }
     }

@@ -37,6 +37,11 @@ impl CliError {
         Self::Input(error.into())
     }
 
+    /// Returns the error of wrong input without a place.
+    pub(crate) fn with_help(text: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Input(Message::new(text).with_help(help))
+    }
+
     /// Wraps the error of a failed run.
     pub(crate) fn run(error: impl Into<Message>) -> Self {
         Self::Run(error.into())

@@ -53,9 +53,9 @@ impl Expectation {
                 let ns_of = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
                 let Some((_, ns)) = ns_of.iter().find(|(unit, _)| *unit == metric.unit) else {
                     let what = if metric.unit.is_empty() { "a number" } else { &metric.unit };
-                    return Err(CliError::Input(
-                        Message::new(format!("--expect {}: {} is not a time", self.text, metric.name))
-                            .with_help(format!("give {what} without a unit of time")),
+                    return Err(CliError::with_help(
+                        format!("--expect {}: {} is not a time", self.text, metric.name),
+                        format!("give {what} without a unit of time"),
                     ));
                 };
                 time.0 as f64 / ns

@@ -16,7 +16,6 @@ use fairlab_experiment::bisect::{BisectOptions, Culprits, SwitchEffect, find};
 use fairlab_experiment::metrics::Metric;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::Starts;
-use fairlab_workload::message::Message;
 use serde_json::json;
 use switches::{ArmDifference, BisectEnds};
 
@@ -39,9 +38,9 @@ pub(crate) fn bisect(output: &mut Output, args: &BisectArgs) -> Result<(), CliEr
     let ends = BisectEnds::new(from, to, args.metric.clone(), args.seed)?;
     if ends.switches.is_empty() {
         let help = "`fairlab kernels`, `fairlab features` and `fairlab tunables` list the switches";
-        return Err(CliError::Input(
-            Message::new(format!("`{}` and `{}` are equal: no switch differs", args.from.name, args.to.name))
-                .with_help(help),
+        return Err(CliError::with_help(
+            format!("`{}` and `{}` are equal: no switch differs", args.from.name, args.to.name),
+            help,
         ));
     }
     let search = BisectOptions {

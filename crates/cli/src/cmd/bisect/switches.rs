@@ -9,7 +9,6 @@ use fairlab_experiment::bisect::Switches;
 use fairlab_experiment::metrics::{self, Metric, MetricDirection, RequestedMetric};
 use fairlab_run::settings::Setting;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
-use fairlab_workload::message::Message;
 use std::sync::Mutex;
 
 /// One difference between two arms.
@@ -67,9 +66,9 @@ impl BisectEnds {
         there.spec.settings.engine.clone_from(&from.spec.settings.engine);
         let (near, far) = (from.switches(Some(seed))?, there.switches(Some(seed))?);
         if !near.features.iter().map(|feature| &feature.name).eq(far.features.iter().map(|feature| &feature.name)) {
-            return Err(CliError::Input(
-                Message::new("the kernels of both ends have different rules, not only different values of switches")
-                    .with_help("compare them as a whole: fairlab compare with an --arm for each end"),
+            return Err(CliError::with_help(
+                "the kernels of both ends have different rules, not only different values of switches",
+                "compare them as a whole: fairlab compare with an --arm for each end",
             ));
         }
         let mut switches = Vec::new();
@@ -113,7 +112,7 @@ impl BisectEnds {
         let is_meant = |metric: &Metric| self.asked.is_some() || metric.better != MetricDirection::Neither;
         found.into_iter().find(|(metric, _)| is_meant(metric)).ok_or_else(|| {
             let help = "name a metric of the run, such as --metric totals.migrations";
-            CliError::Input(Message::new("the run does not report the metric").with_help(help))
+            CliError::with_help("the run does not report the metric", help)
         })
     }
 }

@@ -34,13 +34,13 @@ pub(super) fn refuse_undetectable(
         return Ok(());
     }
     let help = format!("add --runs {least}, or look at fewer metrics (--metric NAME) or arms");
-    Err(CliError::Input(
-        Message::new(format!(
+    Err(CliError::with_help(
+        format!(
             "--fail-on would pass whatever happens: --runs {runs} cannot find any difference in {} at {} %",
             counted(tests, "test"),
             100.0 * rules.level
-        ))
-        .with_help(help),
+        ),
+        help,
     ))
 }
 
@@ -49,7 +49,7 @@ fn refuse_unjudged(comparison: &Comparison) -> Result<(), CliError> {
         return Ok(());
     }
     let help = "look at another metric, or say which way is better: --metric totals.migrations:less";
-    Err(CliError::Input(Message::new("--fail-on would pass whatever happens: no metric is judged").with_help(help)))
+    Err(CliError::with_help("--fail-on would pass whatever happens: no metric is judged", help))
 }
 
 /// Why a comparison that found nothing says nothing, if that is so.
@@ -58,9 +58,7 @@ fn untested_error(report: &ExperimentReport) -> Option<CliError> {
     let has =
         |verdict: ChangeVerdict| comparison.rows.iter().flat_map(|row| &row.changes).any(|one| one.verdict == verdict);
     let blind = |why: &str, help: &str| {
-        Some(CliError::Input(
-            Message::new(format!("--fail-on would have passed whatever happened: {why}")).with_help(help),
-        ))
+        Some(CliError::with_help(format!("--fail-on would have passed whatever happened: {why}"), help))
     };
     if let Err(unjudged) = refuse_unjudged(comparison) {
         return Some(unjudged);

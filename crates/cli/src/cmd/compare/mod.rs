@@ -40,7 +40,7 @@ pub(crate) fn compare(output: &mut Output, args: &CompareArgs) -> Result<(), Cli
     let arms = arms(args)?;
     if args.experiment.hold_still && args.is_single() {
         let help = "add --runs N, or leave it out";
-        return Err(CliError::Input(Message::new("--hold-still is about repetitions").with_help(help)));
+        return Err(CliError::with_help("--hold-still is about repetitions", help));
     }
     experiment(output, args, &arms)
 }
@@ -54,9 +54,7 @@ fn arms(args: &CompareArgs) -> Result<Vec<Arm>, CliError> {
     }
     if engines.len() > 1 {
         let help = "say it in the arms: --arm 'NAME: engine=kernel:6.1,...'";
-        return Err(CliError::Input(
-            Message::new("several engines and arms: which arm has which engine?").with_help(help),
-        ));
+        return Err(CliError::with_help("several engines and arms: which arm has which engine?", help));
     }
     let first = (args.arm.len() < 2).then(Arm::unchanged);
     Ok(first.into_iter().chain(args.arm.iter().cloned()).collect())
@@ -65,7 +63,7 @@ fn arms(args: &CompareArgs) -> Result<Vec<Arm>, CliError> {
 fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
     if args.exports.writes_files() && !args.is_single() {
         let help = "leave --export and --event-log out, or compare once: a run of `fairlab run --seed N --vary --export ...` is a repetition";
-        return Err(CliError::Input(Message::new("an experiment writes no traces").with_help(help)));
+        return Err(CliError::with_help("an experiment writes no traces", help));
     }
     let how = &args.experiment;
     let is_single = args.is_single();
@@ -201,9 +199,7 @@ fn refuse_untested(comparison: &Comparison) -> Result<(), CliError> {
         return Ok(());
     }
     let help = "choose a metric and its direction, such as --metric totals.migrations:less";
-    Err(CliError::Input(
-        Message::new("nothing can be compared: no metric of these runs has a better direction").with_help(help),
-    ))
+    Err(CliError::with_help("nothing can be compared: no metric of these runs has a better direction", help))
 }
 
 /// Returns the error for an experiment without a complete repetition.

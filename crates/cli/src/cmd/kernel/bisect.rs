@@ -96,9 +96,7 @@ pub(crate) fn kernel_bisect(output: &mut Output, args: &KernelBisectArgs) -> Res
                 one.why.unwrap_or_else(|| format!("{} is {}", args.expect.asked.text(), one.value.unwrap_or(0.0)));
             let which = if is_expected { CommitVerdict::Good } else { CommitVerdict::Bad };
             let help = "choose different commits, or change the expected value";
-            return Err(CliError::Input(
-                Message::new(format!("the commit {commit} is not {}: {what}", which.word())).with_help(help),
-            ));
+            return Err(CliError::with_help(format!("the commit {commit} is not {}: {what}", which.word()), help));
         }
         looked.push(one);
     }
@@ -122,9 +120,9 @@ fn is_over(output_of_git: &str) -> bool {
 
 /// Runs git and returns its output. git ends with a status other than 0 if only skipped commits are left.
 fn run_git(command: &mut std::process::Command) -> Result<String, CliError> {
-    let run = command.output().map_err(|error| {
-        CliError::Input(Message::new(format!("git: {error}")).with_help("install git, which reads the history"))
-    })?;
+    let run = command
+        .output()
+        .map_err(|error| CliError::with_help(format!("git: {error}"), "install git, which reads the history"))?;
     let output_of_git = format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
     if run.status.success() || is_over(&output_of_git) {
         Ok(output_of_git)

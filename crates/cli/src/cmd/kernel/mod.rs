@@ -11,7 +11,6 @@ use crate::values::error::CliError;
 use crate::values::interrupt;
 use fairlab_kernel::store::clear::{ListedKernel, RemovedKernel, is_own};
 use fairlab_kernel::store::{Store, StoreEntry};
-use fairlab_workload::message::Message;
 
 pub(crate) fn kernel(output: &mut Output, args: &KernelArgs) -> Result<(), CliError> {
     // Builds and runs end when a signal arrives.
@@ -31,12 +30,9 @@ pub(crate) fn kernel(output: &mut Output, args: &KernelArgs) -> Result<(), CliEr
 fn add(output: &mut Output, store: &Store, args: &AddArgs) -> Result<(), CliError> {
     if is_own(&args.name) {
         let help = "choose a different name: fairlab patch, kernel regressions and kernel bisect use these";
-        return Err(CliError::Input(
-            Message::new(format!(
-                "{}: this name is reserved for engines that commands build for themselves",
-                args.name
-            ))
-            .with_help(help),
+        return Err(CliError::with_help(
+            format!("{}: this name is reserved for engines that commands build for themselves", args.name),
+            help,
         ));
     }
     let mut printed = Ok(());

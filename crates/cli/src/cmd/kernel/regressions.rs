@@ -197,12 +197,9 @@ fn bugs_of_tree(store: &Store, source: &str, bugs: Vec<Bug>, are_named: bool) ->
     let (fitting, others): (Vec<Bug>, Vec<Bug>) = bugs.into_iter().partition(|bug| bug.label.kernel == release);
     match others.first().filter(|_| are_named) {
         None => Ok(fitting),
-        Some(bug) => Err(CliError::Input(
-            Message::new(format!(
-                "{}: its edits are for Linux {}, and {source} is {version}",
-                bug.name, bug.label.kernel
-            ))
-            .with_help("leave out --source"),
+        Some(bug) => Err(CliError::with_help(
+            format!("{}: its edits are for Linux {}, and {source} is {version}", bug.name, bug.label.kernel),
+            "leave out --source",
         )),
     }
 }
@@ -212,9 +209,9 @@ fn select_bugs(names: &[String]) -> Result<Vec<Bug>, CliError> {
     let wanted: BTreeSet<&str> = names.iter().map(String::as_str).collect();
     let all = bugs();
     if let Some(name) = wanted.iter().find(|name| !all.iter().any(|bug| bug.name == **name)) {
-        return Err(CliError::Input(
-            Message::new(format!("{name}: not in the regression corpus"))
-                .with_help("fairlab kernel regressions --list shows all bugs"),
+        return Err(CliError::with_help(
+            format!("{name}: not in the regression corpus"),
+            "fairlab kernel regressions --list shows all bugs",
         ));
     }
     Ok(all.into_iter().filter(|bug| wanted.is_empty() || wanted.contains(bug.name)).collect())

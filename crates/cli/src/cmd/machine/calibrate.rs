@@ -59,9 +59,9 @@ pub(super) fn measure(output: &Output, args: &MeasureArgs) -> Result<Calibration
     });
     progress.clear();
     let record = record.map_err(|error| match error {
-        MeasureError::Cpu(cpu) => CliError::Input(
-            Message::new(format!("this process may not use CPU {cpu}"))
-                .with_help("--cpus takes two CPUs of taskset -cp $$"),
+        MeasureError::Cpu(cpu) => CliError::with_help(
+            format!("this process may not use CPU {cpu}"),
+            "--cpus takes two CPUs of taskset -cp $$",
         ),
         MeasureError::Test { test, error } => {
             CliError::Run(Message::new(format!("{test} cannot be measured: {error}")))
@@ -82,9 +82,7 @@ pub(super) fn measure(output: &Output, args: &MeasureArgs) -> Result<Calibration
 /// Other systems have no such programs.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn measure(_output: &Output, _args: &MeasureArgs) -> Result<Calibration, CliError> {
-    Err(CliError::Input(
-        Message::new("only Linux can be measured").with_help("measure on Linux, and give --measured FILE"),
-    ))
+    Err(CliError::with_help("only Linux can be measured", "measure on Linux, and give --measured FILE"))
 }
 
 /// Returns the measurement for people: the derived facts, then all operations, then lines.

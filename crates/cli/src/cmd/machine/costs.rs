@@ -6,7 +6,6 @@ use crate::output::table::Table;
 use crate::values::error::CliError;
 use fairlab_board::{CountedCost, Distance, Fact, FactKey, Processor, counted_costs};
 use fairlab_run::input::InputFile;
-use fairlab_workload::message::Message;
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -65,9 +64,9 @@ pub(super) fn costs(output: &mut Output, machine: &str) -> Result<(), CliError> 
     let description = InputFile::new(machine).read_machine()?.description;
     let Some(processor) = description.processor() else {
         let help = "add the table `[processor]` to its file";
-        return Err(CliError::Input(
-            Message::new(format!("{machine} has no facts of a processor, so its kernel code has zero cost"))
-                .with_help(help),
+        return Err(CliError::with_help(
+            format!("{machine} has no facts of a processor, so its kernel code has zero cost"),
+            help,
         ));
     };
     let rows = rows(processor);

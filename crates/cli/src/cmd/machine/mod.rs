@@ -114,7 +114,7 @@ fn show_domains(output: &mut Output, given: &str, cpu: Option<u32>) -> Result<()
     let nr_cpus = description.nr_cpus();
     if let Some(cpu) = cpu.filter(|&cpu| cpu as usize >= nr_cpus) {
         let help = format!("give a CPU from 0 to {}", nr_cpus - 1);
-        return Err(CliError::Input(Message::new(format!("{given} has no CPU {cpu}")).with_help(help)));
+        return Err(CliError::with_help(format!("{given} has no CPU {cpu}"), help));
     }
     let setup = Setup::new(Hardware::from_description(&description), Workload::default(), Nanos(1));
     let machine = Machine::new(setup).map_err(|error| CliError::Input(Message::from(error).about(given)))?;

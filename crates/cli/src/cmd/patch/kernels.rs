@@ -8,7 +8,6 @@ use crate::output::Output;
 use crate::values::error::CliError;
 use fairlab_kernel::coverage::CoverageRun;
 use fairlab_kernel::store::{BuildRequest, Store, StoreEntry};
-use fairlab_workload::message::Message;
 use std::path::PathBuf;
 
 /// Names under which engines are built for a comparison. The next comparison reuses their folders.
@@ -30,18 +29,14 @@ pub(crate) fn find_or_build_kernels(output: &Output, args: &PatchArgs) -> Result
     if are_named && let Some(line) = args.config.first() {
         let help = "--config is for kernels that are built from a tree; build an engine with it: fairlab kernel add NAME --config";
         let (base, other) = (&args.base, args.other.as_deref().unwrap_or_default());
-        return Err(CliError::Input(
-            Message::new(format!("--config {line}: {base} and {other} are built already")).with_help(help),
-        ));
+        return Err(CliError::with_help(format!("--config {line}: {base} and {other} are built already"), help));
     }
     if let (Some(base), Some(other)) = (named(&args.base)?, args.other.as_deref().map(named).transpose()?.flatten()) {
         return Ok(KernelPair { kernels: [base, other], is_of_trees: false });
     }
     if args.base.starts_with("kernel:") {
         let help = "name a second engine (kernel:NAME), or give the tree instead of the first";
-        return Err(CliError::Input(
-            Message::new(format!("{}: the second engine is missing", args.base)).with_help(help),
-        ));
+        return Err(CliError::with_help(format!("{}: the second engine is missing", args.base), help));
     }
     let build = |which: usize, source: &str, title: Option<&str>, patches: &[PathBuf]| {
         let mut printed = Ok(());
@@ -98,7 +93,7 @@ pub(crate) fn build_covered(
 fn commits(tree: &str, range: &str) -> Result<[(String, String); 2], CliError> {
     let Some((from, to)) = range.split_once("..") else {
         let help = "write BASE..HEAD, two commits of the tree; or --patch FILE";
-        return Err(CliError::Input(Message::new(format!("{range}: not two commits")).with_help(help)));
+        return Err(CliError::with_help(format!("{range}: not two commits"), help));
     };
     let to = if to.is_empty() { "HEAD" } else { to.trim_start_matches('.') };
     Ok([(from.to_owned(), commit(tree, from)?), (to.to_owned(), commit(tree, to)?)])

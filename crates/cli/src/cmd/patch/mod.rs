@@ -96,8 +96,9 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         FLEET.iter().filter(|case| args.only.is_empty() || args.only.iter().any(|text| case.matches(text))).collect();
     if cases.is_empty() {
         let help = "fairlab patch --list shows machines and workloads";
-        return Err(CliError::Input(
-            Message::new(format!("--only {}: no case has this text in its name", args.only.join(", "))).with_help(help),
+        return Err(CliError::with_help(
+            format!("--only {}: no case has this text in its name", args.only.join(", ")),
+            help,
         ));
     }
     if args.list {

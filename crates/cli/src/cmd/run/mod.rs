@@ -20,7 +20,6 @@ use fairlab_run::result::RunResult;
 use fairlab_run::run_directory::{INPUTS, RunDirectory};
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::CostSource;
-use fairlab_workload::message::Message;
 use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -139,8 +138,9 @@ pub(crate) fn execute(output: &Output, request: RunRequest) -> Result<FinishedRu
     let RunRequest { spec, directory, mut outputs, is_watched } = request;
     if directory.is_some() && spec.settings.policy.is_some() {
         let help = "leave the directory out";
-        return Err(CliError::Input(
-            Message::new("a run directory has no place for a policy, so its run could not be repeated").with_help(help),
+        return Err(CliError::with_help(
+            "a run directory has no place for a policy, so its run could not be repeated",
+            help,
         ));
     }
     let directory = directory.as_deref().map(RunDirectory::create).transpose()?;
@@ -178,13 +178,13 @@ pub(crate) fn execute(output: &Output, request: RunRequest) -> Result<FinishedRu
 fn refuse_conflicts(output: &Output, args: &RunArgs, to_stdout: bool) -> Result<(), CliError> {
     if to_stdout && output.is_json() {
         let help = "give the trace a file: --trace-jsonl FILE, --event-log FILE, --export FORMAT=FILE";
-        return Err(CliError::Input(Message::new("--json and a trace both want standard output").with_help(help)));
+        return Err(CliError::with_help("--json and a trace both want standard output", help));
     }
     if args.watch {
         watch::require_terminal()?;
         if to_stdout {
             let help = "give the trace a file, or leave --watch out";
-            return Err(CliError::Input(Message::new("--watch and a trace both want standard output").with_help(help)));
+            return Err(CliError::with_help("--watch and a trace both want standard output", help));
         }
     }
     Ok(())
@@ -220,7 +220,7 @@ fn trace_file(file: &str, option: &str, directory: &RunDirectory) -> Result<Stri
     let is_plain = path.file_name() == Some(path.as_os_str());
     if !is_plain || [MANIFEST, SUMMARY, INPUTS].contains(&file) {
         let help = "with -o, give the trace a name of its own there, such as trace.jsonl, or an absolute path";
-        return Err(CliError::Input(Message::new(format!("{option} {file}: is no name for a trace")).with_help(help)));
+        return Err(CliError::with_help(format!("{option} {file}: is no name for a trace"), help));
     }
     Ok(directory.path().join(file).display().to_string())
 }

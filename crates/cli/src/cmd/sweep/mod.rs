@@ -224,7 +224,7 @@ fn export(
 ) -> Result<(), CliError> {
     if output.is_json() && format != Some(TableFormat::Jsonl) {
         let help = "use --format jsonl for a line of JSON per point";
-        return Err(CliError::Input(Message::new("sweep export writes a table, not JSON").with_help(help)));
+        return Err(CliError::with_help("sweep export writes a table, not JSON", help));
     }
     let kept = PointStore::open_existing(store, false).and_then(|store| store.points()).map_err(store_error)?;
     let kept: Vec<StoredPoint> = kept.into_iter().filter(|kept| all || kept.in_plan).collect();
@@ -254,16 +254,15 @@ fn format_of(ending: Option<&str>) -> Result<TableFormat, CliError> {
         Some("csv") | None => Ok(TableFormat::Csv),
         Some(other) => {
             let help = "use the extension .csv, .jsonl or .parquet, or set --format csv";
-            Err(CliError::Input(Message::new(format!("unknown table format .{other}")).with_help(help)))
+            Err(CliError::with_help(format!("unknown table format .{other}"), help))
         }
     }
 }
 
 #[cfg(feature = "parquet")]
 fn parquet(table: &SweepTable, file: Option<&Path>) -> Result<(), CliError> {
-    let file = file.ok_or_else(|| {
-        CliError::Input(Message::new("Parquet cannot be written to standard output").with_help("give -o FILE.parquet"))
-    })?;
+    let file = file
+        .ok_or_else(|| CliError::with_help("Parquet cannot be written to standard output", "give -o FILE.parquet"))?;
     let failed = |error: std::io::Error| CliError::write(&file.display().to_string(), &error);
     let (whole, out) = AtomicFile::create(file).map_err(failed)?;
     table.parquet(out).map_err(failed)?;
@@ -273,7 +272,7 @@ fn parquet(table: &SweepTable, file: Option<&Path>) -> Result<(), CliError> {
 #[cfg(not(feature = "parquet"))]
 fn parquet(_table: &SweepTable, _file: Option<&Path>) -> Result<(), CliError> {
     let help = "build it with `cargo build --release --features parquet`, or export csv or jsonl";
-    Err(CliError::Input(Message::new("this fairlab was built without Parquet").with_help(help)))
+    Err(CliError::with_help("this fairlab was built without Parquet", help))
 }
 
 fn merge(output: &mut Output, stores: &[PathBuf], file: &Path, salvage: bool) -> Result<(), CliError> {

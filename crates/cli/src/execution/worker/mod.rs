@@ -111,7 +111,7 @@ fn worker_command(job: &Job) -> Result<Command, CliError> {
         let help = "use the command line: fairlab run|compare|sweep --engine kernel:NAME";
         let what =
             "a compiled-kernel engine needs a worker process of the fairlab command, and this program embeds fairlab";
-        return Err(CliError::Input(Message::new(what).with_help(help)));
+        return Err(CliError::with_help(what, help));
     }
     // Workers are not in the process group that the terminal interrupts.
     interrupt::install_handlers();

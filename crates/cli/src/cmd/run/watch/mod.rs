@@ -26,7 +26,6 @@ use fairlab_sched::probe::{Event as SchedEvent, SchedObserver};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::OpCounts;
-use fairlab_workload::message::Message;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use std::io::{self, IsTerminal};
@@ -67,7 +66,7 @@ pub(crate) fn require_terminal() -> Result<(), CliError> {
         return Ok(());
     }
     let help = "run it in a terminal, or omit --watch: --export FORMAT=FILE writes all events to a file";
-    Err(CliError::Input(Message::new("--watch needs a terminal as standard output").with_help(help)))
+    Err(CliError::with_help("--watch needs a terminal as standard output", help))
 }
 
 /// Terminal in raw mode. It is restored when dropped; after a panic, the panic hook restores it first.
