@@ -49,10 +49,6 @@ pub(crate) fn export(output: &mut Output, args: &ExportCommandArgs) -> Result<()
     if file == "-" {
         return Ok(());
     }
-    if output.is_json() {
-        let answer =
-            ExportOutput { format: args.format.name, file: &file, digest, digest_matches: difference.is_none() };
-        return output.json(&answer);
-    }
-    output.text(&format!("{file}: {}\n", args.format.meaning))
+    let answer = ExportOutput { format: args.format.name, file: &file, digest, digest_matches: difference.is_none() };
+    output.json_or_text(&answer, |_| format!("{file}: {}\n", args.format.meaning))
 }

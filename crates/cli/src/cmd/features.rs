@@ -38,15 +38,13 @@ pub(crate) fn features(output: &mut Output, args: &FeaturesArgs) -> Result<(), C
             of_tree.map(row).collect()
         }
     };
-    if output.is_json() {
-        return output.json(&rows);
-    }
-    let mut table = Table::default().left(["feature", &kernel_column(kernel, engine)]).wrapped("meaning");
-    for row in rows {
-        table.row(vec![row.name.into(), if row.default { "on" } else { "off" }.into(), row.meaning.into()]);
-    }
-    let text = table.render(output.styles());
-    output.text(&text)
+    output.json_or_text(&rows, |styles| {
+        let mut table = Table::default().left(["feature", &kernel_column(kernel, engine)]).wrapped("meaning");
+        for row in &rows {
+            table.text_row([row.name.as_str(), if row.default { "on" } else { "off" }, &row.meaning]);
+        }
+        table.render(styles)
+    })
 }
 
 fn built_in(kernel: Kernel, only: Option<&str>) -> Result<Vec<FeatureRow>, CliError> {

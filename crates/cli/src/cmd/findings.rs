@@ -78,14 +78,10 @@ fn trace_findings(output: &mut Output, args: &FindingsArgs) -> Result<(), CliErr
 }
 
 fn print_findings(output: &mut Output, answers: &[FindingOutput]) -> Result<(), CliError> {
-    if output.is_json() {
-        return output.json(&answers);
-    }
-    if answers.is_empty() {
-        return output.text("no findings\n");
-    }
-    let text: String = answers.iter().map(finding_text).collect();
-    output.text(&text)
+    output.json_or_text(&answers, |_| match answers {
+        [] => "no findings\n".to_owned(),
+        _ => answers.iter().map(finding_text).collect(),
+    })
 }
 
 fn finding_text(answer: &FindingOutput) -> String {

@@ -54,11 +54,7 @@ pub(crate) fn import(output: &mut Output, args: &ImportArgs) -> Result<(), CliEr
     if to_stdout {
         return recorded.notes.iter().try_for_each(|note| output.eprint(&wrap(note, 2)));
     }
-    if output.is_json() {
-        return output.json(&import);
-    }
-    let text = result_text(&import);
-    output.text(&text)
+    output.json_or_text(&import, |_| result_text(&import))
 }
 
 fn result_text(import: &ImportOutput<'_>) -> String {

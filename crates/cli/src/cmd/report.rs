@@ -48,10 +48,9 @@ pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliEr
     })?;
     file.write_all(text.as_bytes()).map_err(|error| CliError::write(&name, &error))?;
     whole.finish()?;
-    if output.is_json() {
-        return output.json(&json!({ "file": args.output, "bytes": text.len(), "runs": args.dirs }));
-    }
-    output.text(&format!("{}: {} kB; open it in a browser\n", args.output.display(), text.len().div_ceil(1000)))
+    output.json_or_text(&json!({ "file": args.output, "bytes": text.len(), "runs": args.dirs }), |_| {
+        format!("{}: {} kB; open it in a browser\n", args.output.display(), text.len().div_ceil(1000))
+    })
 }
 
 fn read_run(output: &Output, dir: &Path) -> Result<ReportInput, CliError> {

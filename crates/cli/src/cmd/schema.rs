@@ -141,15 +141,12 @@ pub(crate) fn schema(output: &mut Output, args: &SchemaArgs) -> Result<(), CliEr
     if let Some(form) = &args.form {
         return output.json(&by_name(form)?);
     }
-    if output.is_json() {
-        return output.json(&SCHEMAS.iter().map(|form| form.version).collect::<Vec<_>>());
-    }
-    let mut table = Table::default().left(["schema", "written by"]);
-    for form in SCHEMAS {
-        table.row(vec![form.version.into(), form.what.into()]);
-    }
-    let text = table.render(output.styles());
-    output.text(&text)
+    let versions: Vec<&str> = SCHEMAS.iter().map(|form| form.version).collect();
+    output.json_or_text(&versions, |styles| {
+        let mut table = Table::default().left(["schema", "written by"]);
+        SCHEMAS.iter().for_each(|form| table.text_row([form.version, form.what]));
+        table.render(styles)
+    })
 }
 
 #[cfg(test)]

@@ -91,20 +91,15 @@ fn list(output: &mut Output) -> Result<(), CliError> {
     };
     let studies = fairlab_study::list().map_err(CliError::run)?;
     let rows: Vec<StudyRow> = studies.into_iter().map(row).collect();
-    if output.is_json() {
-        return output.json(&rows);
-    }
-    let mut table = Table::default().left(["study"]).right(["arms", "tables"]).wrapped("title");
-    for row in rows {
-        table.row(vec![
-            row.name.into(),
-            row.arms.len().to_string().into(),
-            row.tables.to_string().into(),
-            row.title.into(),
-        ]);
-    }
-    let text = table.render(output.styles());
-    output.text(&text)
+    output.json_or_text(&rows, |styles| {
+        let mut table = Table::default().left(["study"]).right(["arms", "tables"]).wrapped("title");
+        for row in &rows {
+            table.text_row(
+                [&row.name, &row.arms.len().to_string(), &row.tables.to_string(), &row.title].map(String::as_str),
+            );
+        }
+        table.render(styles)
+    })
 }
 
 fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
@@ -132,11 +127,7 @@ fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
     if let Some(directory) = directory {
         write(directory, &study, &report)?;
     }
-    if output.is_json() {
-        return output.json(&report);
-    }
-    let text = result_text(&report, &study.definition, output.styles());
-    output.text(&text)
+    output.json_or_text(&report, |styles| result_text(&report, &study.definition, styles))
 }
 
 fn study_options(args: &StudyRunArgs) -> StudyOptions {

@@ -42,17 +42,14 @@ pub(crate) fn tunables(output: &mut Output, args: &TunablesArgs) -> Result<(), C
         None => built_in(args.kernel.unwrap_or_default(), args.tunable.as_deref(), nr_cpus)?,
         Some(name) => of_tree(name, args.tunable.as_deref(), nr_cpus)?,
     };
-    if output.is_json() {
-        return output.json(&rows);
-    }
-    let mut table = Table::default().left(["tunable"]).right([of]).left(["unit", "range"]).wrapped("meaning");
-    for row in rows {
-        let range = format!("{}..{}", row.min, row.max);
-        let value = row.value.to_string();
-        table.row(vec![row.name.into(), value.into(), row.unit.into(), range.into(), row.meaning.into()]);
-    }
-    let text = table.render(output.styles());
-    output.text(&text)
+    output.json_or_text(&rows, |styles| {
+        let mut table = Table::default().left(["tunable"]).right([of]).left(["unit", "range"]).wrapped("meaning");
+        for row in &rows {
+            let (value, range) = (row.value.to_string(), format!("{}..{}", row.min, row.max));
+            table.text_row([row.name.as_str(), &value, &row.unit, &range, &row.meaning]);
+        }
+        table.render(styles)
+    })
 }
 
 fn built_in(kernel: Kernel, only: Option<&str>, nr_cpus: usize) -> Result<Vec<TunableRow>, CliError> {

@@ -146,6 +146,15 @@ impl Output {
         self.text(&(text + "\n"))
     }
 
+    /// Prints data with `--json`, and without it their text.
+    pub(crate) fn json_or_text(
+        &mut self,
+        data: &impl Serialize,
+        text: impl FnOnce(Styles) -> String,
+    ) -> Result<(), CliError> {
+        if self.is_json() { self.json(data) } else { self.text(&text(self.styles())) }
+    }
+
     /// Writes text that is not a result to standard error.
     pub(crate) fn eprint(&self, text: &str) -> Result<(), CliError> {
         if let Sink::Caller(_, warnings) = &self.sink {

@@ -168,15 +168,10 @@ fn result_text(args: &FuzzArgs, tally: &FuzzCounts, styles: Styles) -> String {
                 None => Nanos(found.broken.worst as u64).to_string(),
                 Some(_) => format!("{:.0}%", found.broken.worst),
             };
-            table.row(vec![
-                (number + 1).to_string().into(),
-                finding_name(&found.broken.property, &found.ingredients).into(),
-                worst.into(),
-                found.case.nr_tasks().to_string().into(),
-                found.case.machine.nr_cpus().to_string().into(),
-                found.seed.to_string().into(),
-                found.others.to_string().into(),
-            ]);
+            let finding = finding_name(&found.broken.property, &found.ingredients);
+            let (tasks, cpus) = (found.case.nr_tasks().to_string(), found.case.machine.nr_cpus().to_string());
+            let (number, seed, others) = ((number + 1).to_string(), found.seed.to_string(), found.others.to_string());
+            table.text_row([number, finding, worst, tasks, cpus, seed, others]);
         }
         text.push_str(&table.render(styles));
         text.push('\n');
@@ -230,12 +225,7 @@ fn repeat_findings(output: &mut Output, args: &FuzzArgs, dir: &Path) -> Result<(
         table.row(vec![name.clone().into(), figure(kept.worst).into(), state.into()]);
         rows.push(json!({ "name": name, "then": kept.worst, "now": now.map(|now| now.worst) }));
     }
-    if output.is_json() {
-        output.json(&rows)?;
-    } else {
-        let text = table.render(output.styles());
-        output.text(&text)?;
-    }
+    output.json_or_text(&rows, |styles| table.render(styles))?;
     if broken > 0 {
         return Err(CliError::Gate(Message::new(format!(
             "{broken} of {} findings still break their property",

@@ -39,15 +39,12 @@ fn add(output: &mut Output, store: &Store, args: &AddArgs) -> Result<(), CliErro
     let mut print_progress = |what: &str| printed = output.eprint(&format!("{}: {what}\n", args.name));
     let added = store.add(&args.name, &args.source, &args.patch, &args.config, &mut print_progress)?;
     printed?;
-    if output.is_json() {
-        return output.json(&added);
-    }
     let seconds = added.took_ms as f64 / 1000.0;
     let how = if added.is_new { "built" } else { "already built" };
-    output.text(&format!(
-        "{}: Linux {}, {how} ({seconds:.1} s)\nuse it: fairlab run FILE --engine kernel:{}\n",
-        args.name, added.entry.version, args.name
-    ))
+    let (name, version) = (&args.name, &added.entry.version);
+    output.json_or_text(&added, |_| {
+        format!("{name}: Linux {version}, {how} ({seconds:.1} s)\nuse it: fairlab run FILE --engine kernel:{name}\n")
+    })
 }
 
 fn list(output: &mut Output, store: &Store, all: bool) -> Result<(), CliError> {

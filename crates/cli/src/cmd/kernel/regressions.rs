@@ -11,7 +11,7 @@
 use crate::args::regressions::RegressionsArgs;
 use crate::execution::worker::{Engine, WorkerStreams};
 use crate::output::table::{Cell, Table};
-use crate::output::{Output, figures, wrap};
+use crate::output::{Output, Styles, figures, wrap};
 use crate::values::error::CliError;
 use fairlab_kernel::regressions::check::{Bound, Check, ObservedRun, RunOutput};
 use fairlab_kernel::regressions::{Bug, BugBatch, BugLabel, batches, bugs, release_of_tree, releases};
@@ -143,12 +143,7 @@ pub(crate) fn regressions(output: &mut Output, store: &Store, args: &Regressions
         built_ms: saturating_millis(built),
         took_ms: saturating_millis(begun.elapsed()),
     };
-    if output.is_json() {
-        output.json(&tour)?;
-    } else {
-        let text = tour.text(output);
-        output.text(&text)?;
-    }
+    output.json_or_text(&tour, |styles| tour.text(styles))?;
     match tour.bugs.iter().all(|row| row.is_told_apart) {
         true => Ok(()),
         false => Err(CliError::AlreadyReported { status: NOT_DETECTED }),
@@ -219,18 +214,10 @@ fn select_bugs(names: &[String]) -> Result<Vec<Bug>, CliError> {
 
 fn list(output: &mut Output, bugs: &[Bug]) -> Result<(), CliError> {
     if output.is_json() {
-        let listed = |bug: &'_ Bug| {
-            let label = &bug.label;
-            serde_json::to_value(ListedBug {
-                bug: bug.name,
-                commit: &label.commit,
-                title: &label.title,
-                fixed_in: &label.fixed,
-                kernel: &label.kernel,
-                what: bug.what(),
-            })
-            .expect("a label is JSON")
-        };
+        fn listed(bug: &Bug) -> ListedBug<'_> {
+            let BugLabel { commit, title, fixed: fixed_in, kernel, .. } = &bug.label;
+            ListedBug { bug: bug.name, commit, title, fixed_in, kernel, what: bug.what() }
+        }
         return output.json(&bugs.iter().map(listed).collect::<Vec<_>>());
     }
     let mut page = String::new();
@@ -318,7 +305,7 @@ fn run_scenario(engine: &str, file: &Path, check: &Check) -> Result<ObservedRun,
 }
 
 impl RegressionsOutput<'_> {
-    fn text(&self, output: &Output) -> String {
+    fn text(&self, styles: Styles) -> String {
         // Commits are in the list of bugs; a column of "yes" would say nothing.
         let told_apart = self.bugs.iter().filter(|row| row.is_told_apart).count();
         let are_detected = told_apart == self.bugs.len();
@@ -343,7 +330,7 @@ impl RegressionsOutput<'_> {
             self.bugs.len(),
             self.version,
             self.source,
-            table.render(output.styles()),
+            table.render(styles),
             self.engines,
             seconds(self.built_ms),
             seconds(self.took_ms),

@@ -4,7 +4,7 @@
 use crate::args::measure::{CalibrateArgs, MeasureArgs};
 use crate::output::figures::counted;
 use crate::output::table::Table;
-use crate::output::{Output, wrap};
+use crate::output::{Output, Styles, wrap};
 use crate::values::error::CliError;
 use crate::values::whole_file::AtomicFile;
 use fairlab_native::record::{Calibration, LineLatency};
@@ -23,11 +23,7 @@ pub(crate) fn calibrate(output: &mut Output, args: &CalibrateArgs) -> Result<(),
         let text = serde_json::to_string_pretty(&record).map_err(CliError::failed)? + "\n";
         AtomicFile::write(path, text.as_bytes())?;
     }
-    if output.is_json() {
-        return output.json(&record);
-    }
-    let text = text(output, &record);
-    output.text(&text)
+    output.json_or_text(&record, |styles| text(styles, &record))
 }
 
 /// Executes this program again if its threads would have alternate signal stacks, which those of other programs lack. Must
@@ -86,7 +82,7 @@ pub(super) fn measure(_output: &Output, _args: &MeasureArgs) -> Result<Calibrati
 }
 
 /// Returns the measurement for people: the derived facts, then all operations, then lines.
-fn text(output: &Output, record: &Calibration) -> String {
+fn text(styles: Styles, record: &Calibration) -> String {
     let mut facts = Vec::new();
     let speeds = kernel_speeds(record);
     if let (Some(low), Some(high)) = (speeds.first(), speeds.last()) {
@@ -120,17 +116,16 @@ fn text(output: &Output, record: &Calibration) -> String {
     for wake_up in &record.wake_ups {
         row(format!("wake-up, CPU idle for {}", time_text(wake_up.idle as f64)), &wake_up.ns);
     }
-    let mut text =
-        format!("{}\n{}\n\n{}", wrap(&record.kernel.text(), 2), facts.join("\n"), operations.render(output.styles()));
+    let mut text = format!("{}\n{}\n\n{}", wrap(&record.kernel.text(), 2), facts.join("\n"), operations.render(styles));
     if !record.lines.is_empty() {
         text += "\nlatency of a cache line, one way\n";
-        text += &lines(output, &record.lines);
+        text += &lines(styles, &record.lines);
     }
     text
 }
 
 /// Returns the latencies by what two CPUs share, and of each pair of a small machine.
-fn lines(output: &Output, lines: &[LineLatency]) -> String {
+fn lines(styles: Styles, lines: &[LineLatency]) -> String {
     const MAX_CPUS: usize = 8;
     let mut shares: Vec<&str> = lines.iter().map(|line| line.shares.as_str()).collect();
     shares.dedup();
@@ -144,7 +139,7 @@ fn lines(output: &Output, lines: &[LineLatency]) -> String {
         let range = format!("{} to {}", time_text(spread.least), time_text(most));
         table.text_row([shared.to_owned(), time_text(spread.median), range, spread.count.to_string()]);
     }
-    let mut text = table.render(output.styles());
+    let mut text = table.render(styles);
     let mut cpus: Vec<u32> = lines.iter().flat_map(|line| line.cpus).collect();
     cpus.sort_unstable();
     cpus.dedup();
@@ -159,7 +154,7 @@ fn lines(output: &Output, lines: &[LineLatency]) -> String {
             matrix.text_row(std::iter::once(format!("CPU {row}")).chain(cpus.iter().map(|&column| cell(column))));
         }
         text += "\n";
-        text += &matrix.render(output.styles());
+        text += &matrix.render(styles);
     }
     text
 }

@@ -76,37 +76,23 @@ fn row_of(machine: &MachineDescription) -> MachineRow {
 
 fn list(output: &mut Output) -> Result<(), CliError> {
     let rows: Vec<MachineRow> = presets().map(|machine| row_of(&machine)).collect();
-    if output.is_json() {
-        return output.json(&rows);
-    }
-    let mut table = Table::default()
-        .left(["machine"])
-        .right(["CPUs", "cores", "LLCs", "nodes"])
-        .left(["kernel"])
-        .wrapped("description");
-    for row in rows {
-        let number = |number: usize| number.to_string().into();
-        table.row(vec![
-            row.name.into(),
-            number(row.cpus),
-            number(row.cores),
-            number(row.llcs),
-            number(row.nodes),
-            row.kernel.into(),
-            row.description.into(),
-        ]);
-    }
-    let text = table.render(output.styles());
-    output.text(&text)
+    output.json_or_text(&rows, |styles| {
+        let table = Table::default().left(["machine"]).right(["CPUs", "cores", "LLCs", "nodes"]);
+        let mut table = table.left(["kernel"]).wrapped("description");
+        for row in &rows {
+            let [cpus, cores, llcs, nodes] =
+                [row.cpus, row.cores, row.llcs, row.nodes].map(|number| number.to_string());
+            table
+                .text_row([&row.name, &cpus, &cores, &llcs, &nodes, &row.kernel, &row.description].map(String::as_str));
+        }
+        table.render(styles)
+    })
 }
 
 fn show(output: &mut Output, machine: &str, toml: bool) -> Result<(), CliError> {
     let machine = InputFile::new(machine).read_machine()?;
-    if output.is_json() {
-        return output.json(&row_of(&machine.description));
-    }
-    let text = if toml { machine.file.text().unwrap_or_default().to_owned() } else { describe(&machine.description) };
-    output.text(&text)
+    let text = || machine.file.text().unwrap_or_default().to_owned();
+    output.json_or_text(&row_of(&machine.description), |_| if toml { text() } else { describe(&machine.description) })
 }
 
 fn show_domains(output: &mut Output, given: &str, cpu: Option<u32>) -> Result<(), CliError> {
@@ -120,9 +106,5 @@ fn show_domains(output: &mut Output, given: &str, cpu: Option<u32>) -> Result<()
     let machine = Machine::new(setup).map_err(|error| CliError::Input(Message::from(error).about(given)))?;
     let cpus = (0..nr_cpus).map(CpuId::from_index).filter(|own| cpu.is_none_or(|cpu| own.0 == cpu));
     let all: Vec<DomainInfo> = cpus.flat_map(|cpu| domains::of_cpu(&machine, cpu)).collect();
-    if output.is_json() {
-        return output.json(&all);
-    }
-    let text: String = all.iter().map(|domain| domain.text()).collect();
-    output.text(&text)
+    output.json_or_text(&all, |_| all.iter().map(|domain| domain.text()).collect())
 }

@@ -7,7 +7,7 @@ use crate::execution::execute::{Shown, execute, one_of_several};
 use crate::output::figures::counted;
 use crate::output::progress::RunsProgress;
 use crate::output::table::{Cell, Table};
-use crate::output::{Output, wrap};
+use crate::output::{Output, Styles, wrap};
 use crate::values::error::CliError;
 use crate::values::interrupt;
 use crate::values::whole_file::AtomicFile;
@@ -81,12 +81,7 @@ pub(crate) fn validate(output: &mut Output, args: &ValidateArgs) -> Result<(), C
     if let Some(path) = &args.html {
         AtomicFile::write(path, validation.page().as_bytes())?;
     }
-    if output.is_json() {
-        output.json(&validation)?;
-    } else {
-        let text = text(output, &validation);
-        output.text(&text)?;
-    }
+    output.json_or_text(&validation, |styles| text(styles, &validation))?;
     if validation.nr_compared < MIN_QUANTITIES {
         return Err(CliError::Gate(
             Message::new(format!(
@@ -150,7 +145,7 @@ fn simulate(
 }
 
 /// Returns the validation for people: the result, the machine, the table.
-fn text(output: &Output, validation: &Validation) -> String {
+fn text(styles: Styles, validation: &Validation) -> String {
     let mut table = Table::default().left(["operation"]).right(["measured", "spread", "simulated", "spread", "error"]);
     // The interquartile range as a share of the median.
     let range = |spread: &Spread| format!("{:.0} %", 100.0 * (spread.high - spread.low) / spread.median);
@@ -182,6 +177,6 @@ fn text(output: &Output, validation: &Validation) -> String {
         validation.machine,
         validation.costs,
         wrap(&format!("measured: {}", validation.kernel.text()), 2),
-        table.render(output.styles())
+        table.render(styles)
     )
 }

@@ -189,11 +189,7 @@ pub(crate) fn patch(output: &mut Output, args: &PatchArgs) -> Result<(), CliErro
         built,
         took: begun.elapsed(),
     };
-    if output.is_json() {
-        output.json(&report)?;
-    } else {
-        output.text(&report.text())?;
-    }
+    output.json_or_text(&report, |_| report.text())?;
     if let Some(signal) = stopped_by {
         return Err(CliError::Stopped { signal });
     }

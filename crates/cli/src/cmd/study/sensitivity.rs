@@ -25,11 +25,7 @@ pub(super) fn sensitivity(output: &mut Output, args: &StudySensitivityArgs) -> R
     let report = study.sensitivity(&choices, &progress);
     progress.clear();
     let report = report.map_err(study_error)?;
-    if output.is_json() {
-        return output.json(&report);
-    }
-    let text = text(&report, output.styles());
-    output.text(&text)
+    output.json_or_text(&report, |styles| text(&report, styles))
 }
 
 fn text(report: &SensitivityReport, styles: Styles) -> String {
