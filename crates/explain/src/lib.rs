@@ -21,12 +21,11 @@ pub use history::History;
 
 use claims::Statement;
 use fairlab_machine::sim::Machine;
-use fairlab_measure::task_names::{UnknownTask, find_tasks};
+use fairlab_measure::task_names::find_tasks;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
 /// Subject of an explanation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -56,59 +55,12 @@ impl Explanation {
     }
 }
 
-/// Subject of an explanation that does not exist.
-#[expect(missing_docs, reason = "the field names describe their content")]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ExplainError {
-    /// No task of the workload has the given name or pid.
-    UnknownTask(UnknownTask),
-    /// The machine has no CPU with the given number.
-    UnknownCpu { cpu: u32, nr_cpus: usize },
-}
-
-impl From<UnknownTask> for ExplainError {
-    fn from(error: UnknownTask) -> Self {
-        Self::UnknownTask(error)
-    }
-}
-
-impl From<&ExplainError> for Message {
-    fn from(error: &ExplainError) -> Self {
-        match error {
-            ExplainError::UnknownTask(unknown) => unknown.message(),
-            ExplainError::UnknownCpu { cpu, nr_cpus } => {
-                let help = format!("the machine has the CPUs 0 to {}", nr_cpus - 1);
-                Self::new(format!("there is no CPU {cpu}")).with_help(help)
-            }
-        }
-    }
-}
-
-impl From<ExplainError> for Message {
-    fn from(error: ExplainError) -> Self {
-        Self::from(&error)
-    }
-}
-
-impl fmt::Display for ExplainError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Message::from(self).fmt(f)
-    }
-}
-
-impl std::error::Error for ExplainError {}
-
 /// Explains a moment. The machine must have processed all events up to `now`, on its own clock, with the
 /// history as an observer.
 ///
 /// # Errors
 /// If the question names a task or CPU that does not exist.
-pub fn explain(
-    machine: &Machine,
-    history: &History,
-    question: &Question,
-    now: Nanos,
-) -> Result<Explanation, ExplainError> {
+pub fn explain(machine: &Machine, history: &History, question: &Question, now: Nanos) -> Result<Explanation, Message> {
     let view = ExplainContext { machine, history, now };
     let claims = match question {
         Question::Task(name) => match &find_tasks(machine, name)?[..] {
@@ -129,7 +81,11 @@ struct ExplainContext<'a> {
     now: Nanos,
 }
 
-fn known_cpu(machine: &Machine, cpu: u32) -> Result<CpuId, ExplainError> {
+fn known_cpu(machine: &Machine, cpu: u32) -> Result<CpuId, Message> {
     let nr_cpus = machine.sched().nr_cpus();
-    if (cpu as usize) < nr_cpus { Ok(CpuId(cpu)) } else { Err(ExplainError::UnknownCpu { cpu, nr_cpus }) }
+    if (cpu as usize) < nr_cpus {
+        return Ok(CpuId(cpu));
+    }
+    let help = format!("the machine has the CPUs 0 to {}", nr_cpus - 1);
+    Err(Message::new(format!("there is no CPU {cpu}")).with_help(help))
 }

@@ -4,37 +4,6 @@
 use fairlab_machine::sim::Machine;
 use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
-use std::fmt;
-
-/// Name or pid that no task of the workload has.
-#[expect(missing_docs, reason = "the field names describe their content")]
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownTask {
-    pub given: String,
-    /// Existing name that is closest to the given one.
-    pub nearest: Option<String>,
-    /// Some of the existing names.
-    pub some: Vec<String>,
-}
-
-impl UnknownTask {
-    /// Returns the message of the error.
-    pub fn message(&self) -> Message {
-        let help = match &self.nearest {
-            Some(near) => format!("did you mean {near}?"),
-            None => format!("tasks are given by name or pid: {}", self.some.join(", ")),
-        };
-        Message::new(format!("no task `{}` exists at that time", self.given)).with_help(help)
-    }
-}
-
-impl fmt::Display for UnknownTask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.message().fmt(f)
-    }
-}
-
-impl std::error::Error for UnknownTask {}
 
 /// Returns the indices of the machine's tasks that a name or pid refers to; at least one.
 ///
@@ -46,7 +15,7 @@ impl std::error::Error for UnknownTask {}
 ///
 /// # Errors
 /// If no task has the name or pid.
-pub fn find_tasks(machine: &Machine, given: &str) -> Result<Vec<usize>, UnknownTask> {
+pub fn find_tasks(machine: &Machine, given: &str) -> Result<Vec<usize>, Message> {
     let pid: Option<i32> = given.parse().ok();
     let tasks = machine.tasks();
     let only = tasks.iter().position(|task| task.name == given && task.id.is_some());
@@ -69,7 +38,10 @@ pub fn find_tasks(machine: &Machine, given: &str) -> Result<Vec<usize>, UnknownT
         if names.len() > SHOWN {
             some.push(format!("and {} more", names.len() - SHOWN));
         }
-        let nearest = suggest::nearest(given, &names).map(str::to_owned);
-        UnknownTask { given: given.to_owned(), nearest, some }
+        let help = match suggest::nearest(given, &names) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("tasks are given by name or pid: {}", some.join(", ")),
+        };
+        Message::new(format!("no task `{given}` exists at that time")).with_help(help)
     })
 }
