@@ -6,6 +6,7 @@
 //! process that is killed leaves its hidden directory behind. The next run with the same destination removes
 //! it, unless a lock shows that the process is alive.
 
+use crate::error::RequestError;
 use crate::input::InputCopy;
 use crate::manifest::{MANIFEST, SUMMARY};
 use fairlab_workload::message::Message;
@@ -14,8 +15,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fmt, io};
 
 /// Subdirectory with the copies of inputs.
 pub const INPUTS: &str = "inputs";
@@ -24,41 +25,20 @@ const LOCK: &str = ".lock";
 /// Size of the largest manifest that is read, in bytes.
 const MAX_MANIFEST: u64 = 16 << 20;
 
-/// Failure to write a run directory.
-#[expect(missing_docs, reason = "the field names describe their content")]
-#[derive(Debug)]
-pub struct DirectoryError {
-    pub path: PathBuf,
-    pub cause: io::Error,
-    /// Whether the directory cannot be a run directory; otherwise writing it failed.
-    pub is_unsuitable: bool,
+/// Returns a function for `map_err`: the directory cannot be a run directory.
+fn unsuitable<E: ToString>(path: &Path) -> impl FnOnce(E) -> RequestError {
+    let help = "-o takes a new or empty directory, or the directory of an earlier run";
+    move |cause| RequestError::Input(message(path, cause, help))
 }
 
-impl fmt::Display for DirectoryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.cause)
-    }
+/// Returns a function for `map_err`: writing to the directory failed.
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> RequestError {
+    let help = "check for free space on the device; nothing has been written";
+    move |cause| RequestError::Run(message(path, cause, help))
 }
 
-impl std::error::Error for DirectoryError {}
-
-impl From<DirectoryError> for Message {
-    fn from(error: DirectoryError) -> Self {
-        let help = if error.is_unsuitable {
-            "-o takes a new or empty directory, or the directory of an earlier run"
-        } else {
-            "check for free space on the device; nothing has been written"
-        };
-        Self::in_file(error.path.display().to_string(), error.cause.to_string()).with_help(help)
-    }
-}
-
-fn unsuitable(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
-    move |cause| DirectoryError { path: path.to_owned(), cause, is_unsuitable: true }
-}
-
-fn failed(path: &Path) -> impl FnOnce(io::Error) -> DirectoryError {
-    move |cause| DirectoryError { path: path.to_owned(), cause, is_unsuitable: false }
+fn message(path: &Path, cause: impl ToString, help: &str) -> Message {
+    Message::in_file(path.display().to_string(), cause.to_string()).with_help(help)
 }
 
 /// Run directory that is being written. It is removed when dropped, unless it is finished.
@@ -74,8 +54,8 @@ impl RunDirectory {
     ///
     /// # Errors
     /// If the directory cannot be created, or contains anything else than a run.
-    pub fn create(path: &Path) -> Result<Self, DirectoryError> {
-        let wrong = |cause: &str| Err(unsuitable(path)(io::Error::other(cause)));
+    pub fn create(path: &Path) -> Result<Self, RequestError> {
+        let wrong = |cause: &str| Err(unsuitable(path)(cause));
         let target = match fs::canonicalize(path) {
             Ok(there) => there,
             Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
@@ -116,7 +96,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn write(&self, name: &str, content: &[u8]) -> Result<(), DirectoryError> {
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<(), RequestError> {
         fs::write(self.hidden.join(name), content).map_err(failed(&self.target.join(name)))
     }
 
@@ -124,7 +104,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn write_json(&self, name: &str, data: &impl Serialize) -> Result<(), DirectoryError> {
+    pub fn write_json(&self, name: &str, data: &impl Serialize) -> Result<(), RequestError> {
         let mut text = serde_json::to_vec_pretty(data).expect("the data have no maps with keys that are not text");
         text.push(b'\n');
         self.write(name, &text)
@@ -134,7 +114,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// If the copy cannot be written.
-    pub fn keep(&self, name: &str, content: &[u8]) -> Result<InputCopy, DirectoryError> {
+    pub fn keep(&self, name: &str, content: &[u8]) -> Result<InputCopy, RequestError> {
         let path = format!("{INPUTS}/{name}");
         self.write(&path, content)?;
         Ok(InputCopy { path, sha256: sha256::hex_digest(content), bytes: content.len() as u64 })
@@ -144,7 +124,7 @@ impl RunDirectory {
     ///
     /// # Errors
     /// If the directory cannot be renamed; an earlier run then remains.
-    pub fn finish(self) -> Result<(), DirectoryError> {
+    pub fn finish(self) -> Result<(), RequestError> {
         let done = fs::remove_file(self.hidden.join(LOCK)).and_then(|()| put_in_place(&self.hidden, &self.target));
         done.map_err(failed(&self.target))
     }
@@ -187,7 +167,7 @@ fn remove_abandoned(parent: &Path, name: &OsStr) {
 }
 
 /// Checks that a directory can be replaced: it does not exist, is empty, or contains only a run.
-fn check_replaceable(path: &Path, target: &Path) -> Result<(), DirectoryError> {
+fn check_replaceable(path: &Path, target: &Path) -> Result<(), RequestError> {
     let entries = match fs::read_dir(target) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -198,7 +178,7 @@ fn check_replaceable(path: &Path, target: &Path) -> Result<(), DirectoryError> {
     if names.is_empty() {
         return Ok(());
     }
-    let wrong = |cause: String| Err(unsuitable(path)(io::Error::other(cause)));
+    let wrong = |cause: String| Err(unsuitable(path)(cause));
     let manifest = fairlab_workload::files::read_file(&target.join(MANIFEST), MAX_MANIFEST);
     let files = manifest.ok().and_then(|text| files_of_run(&text));
     let Some(files) = files else {

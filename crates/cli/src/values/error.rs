@@ -4,7 +4,6 @@
 use crate::values::{host, interrupt};
 use fairlab_kernel::error::KernelError;
 use fairlab_run::error::RequestError;
-use fairlab_run::run_directory::DirectoryError;
 use fairlab_workload::message::Message;
 use std::panic::PanicHookInfo;
 use std::{fmt, io};
@@ -110,12 +109,6 @@ impl From<KernelError> for CliError {
             error if error.is_input() => Self::input(error),
             error => Self::run(error),
         }
-    }
-}
-
-impl From<DirectoryError> for CliError {
-    fn from(error: DirectoryError) -> Self {
-        if error.is_unsuitable { Self::input(error) } else { Self::run(error) }
     }
 }
 

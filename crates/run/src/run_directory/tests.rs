@@ -48,7 +48,7 @@ fn what_is_no_run_is_left_alone() {
     write_run(&path, &[]);
     fs::write(path.join("notes.txt"), "mine").expect("it can be written");
     let error = RunDirectory::create(&path).expect_err("notes of a user would be lost");
-    assert!(error.is_unsuitable && error.to_string().contains("notes.txt"), "{error}");
+    assert!(matches!(&error, RequestError::Input(message) if message.text.contains("notes.txt")), "{error}");
     let error = RunDirectory::create(place.path()).expect_err("it holds a directory");
     assert!(error.to_string().contains("holds no run"), "{error}");
 }
