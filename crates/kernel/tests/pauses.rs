@@ -11,7 +11,7 @@ use fairlab_kernel::engine::KernelEngine;
 use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::SchedObserver;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::message::Message;
@@ -36,9 +36,7 @@ struct PhaseLog {
     waited: Nanos,
 }
 
-impl SchedObserver for PhaseLog {
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl SchedObserver for PhaseLog {}
 
 impl Observer<KernelEngine> for PhaseLog {
     fn wants_kernel_paths(&self) -> bool {

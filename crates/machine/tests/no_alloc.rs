@@ -10,7 +10,7 @@ use fairlab_board::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, NoObserver, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::SchedObserver;
 use fairlab_sched::units::Nanos;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
@@ -115,9 +115,7 @@ struct PathCounts {
     waits: u64,
 }
 
-impl SchedObserver for PathCounts {
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl SchedObserver for PathCounts {}
 
 impl Observer for PathCounts {
     fn wants(&self) -> Interest {

@@ -4,7 +4,7 @@
 use fairlab_machine::observer::{Interest, KernelPath, NoObserver, Observer, Observers};
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::SchedObserver;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::OpCounts;
 use fairlab_workload::scenario;
@@ -15,9 +15,7 @@ struct CallCounter {
     nr_calls: u64,
 }
 
-impl SchedObserver for CallCounter {
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl SchedObserver for CallCounter {}
 
 impl Observer for CallCounter {
     fn wants(&self) -> Interest {

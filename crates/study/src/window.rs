@@ -157,9 +157,7 @@ impl Observer for WindowObserver {
 /// whether an observer wants them.
 struct WarmUpObserver;
 
-impl SchedObserver for WarmUpObserver {
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl SchedObserver for WarmUpObserver {}
 
 impl Observer for WarmUpObserver {
     fn wants(&self) -> Interest {

@@ -4,7 +4,7 @@
 
 use fairlab_machine::observer::{Interest, KernelPath, Observer};
 use fairlab_sched::ids::CpuId;
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::SchedObserver;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::{KernelOp, OpCounts};
 use std::io::{self, BufWriter, Write};
@@ -38,9 +38,7 @@ impl<W: Write> WorkJsonl<W> {
     }
 }
 
-impl<W: Write> SchedObserver for WorkJsonl<W> {
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl<W: Write> SchedObserver for WorkJsonl<W> {}
 
 impl<W: Write, E> Observer<E> for WorkJsonl<W> {
     fn wants(&self) -> Interest {

@@ -41,9 +41,7 @@ pub trait Observer<E = Sched>: SchedObserver {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoObserver;
 
-impl SchedObserver for NoObserver {
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl SchedObserver for NoObserver {}
 
 impl<E> Observer<E> for NoObserver {
     fn wants(&self) -> Interest {

@@ -4,7 +4,7 @@
 use fairlab_machine::observer::{MachineEvent, NoObserver, Observer};
 use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_sched::ids::GroupId;
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::SchedObserver;
 use fairlab_sched::state::group::bandwidth::BandwidthStats;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::scenario;
@@ -160,9 +160,7 @@ fn a_new_quota_can_set_the_burst() {
 #[derive(Default)]
 struct ChangeResults(Vec<i32>);
 
-impl SchedObserver for ChangeResults {
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl SchedObserver for ChangeResults {}
 
 impl Observer for ChangeResults {
     fn machine_event(&mut self, _now: Nanos, event: &MachineEvent) {

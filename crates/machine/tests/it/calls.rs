@@ -6,7 +6,7 @@ use fairlab_board::parse;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::SchedObserver;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::Step;
 use fairlab_workload::workload::{Attributes, Objects, PolicySpec, TaskSpec, Workload};
@@ -21,9 +21,7 @@ fn task(at_us: u64, policy: Option<PolicySpec>, steps: Vec<Step>) -> TaskSpec {
 #[derive(Default)]
 struct Marks(Vec<(usize, u32, u64)>);
 
-impl SchedObserver for Marks {
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl SchedObserver for Marks {}
 
 impl Observer for Marks {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

@@ -4,7 +4,7 @@
 use super::{BenchObserver, BenchResult, RunProgress, slot_mut};
 use crate::latency::{Latency, LatencySummary};
 use fairlab_machine::observer::{MachineEvent, Observer};
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::SchedObserver;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::cyclictest::{Cyclictest, SAMPLE};
 use serde::Serialize;
@@ -79,10 +79,7 @@ fn line(result: &ThreadResult) -> String {
     )
 }
 
-impl SchedObserver for CyclictestObserver {
-    #[inline]
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl SchedObserver for CyclictestObserver {}
 
 impl Observer for CyclictestObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

@@ -4,7 +4,7 @@
 use super::{BenchObserver, BenchResult, RunProgress, slot_mut};
 use crate::latency::Latency;
 use fairlab_machine::observer::{MachineEvent, Observer};
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::SchedObserver;
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
 
@@ -102,10 +102,7 @@ impl<T: RoundsReport> RoundsObserver<T> {
     }
 }
 
-impl<T: RoundsReport> SchedObserver for RoundsObserver<T> {
-    #[inline]
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl<T: RoundsReport> SchedObserver for RoundsObserver<T> {}
 
 impl<T: RoundsReport> Observer for RoundsObserver<T> {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

@@ -4,7 +4,7 @@
 use super::plat::{Percentile, Plat};
 use super::{BenchObserver, BenchResult, RunProgress, slot_mut};
 use fairlab_machine::observer::{MachineEvent, Observer};
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::SchedObserver;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::schbench::{SAMPLE, Schbench, SchbenchRelease};
 use serde::Serialize;
@@ -77,10 +77,7 @@ impl SchbenchObserver {
     }
 }
 
-impl SchedObserver for SchbenchObserver {
-    #[inline]
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl SchedObserver for SchbenchObserver {}
 
 impl Observer for SchbenchObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

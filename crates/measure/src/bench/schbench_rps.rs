@@ -5,7 +5,7 @@ use super::plat::{Percentile, Plat};
 use super::{BenchObserver, BenchResult, RunProgress, slot_mut};
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::START;
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::SchedObserver;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::schbench_rps::{REQUEST_END, REQUEST_START, SchbenchRps, WAKEUP};
 use serde::Serialize;
@@ -134,10 +134,7 @@ impl SchbenchRpsResult {
     }
 }
 
-impl SchedObserver for SchbenchRpsObserver {
-    #[inline]
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl SchedObserver for SchbenchRpsObserver {}
 
 impl Observer for SchbenchRpsObserver {
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

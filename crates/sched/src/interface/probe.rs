@@ -168,14 +168,13 @@ pub enum Event<'a> {
 
 /// Observer of scheduler events.
 pub trait SchedObserver {
-    /// Receives an event, with the time of the machine event that is being handled.
-    fn event(&mut self, now: Nanos, event: &Event<'_>);
+    /// Receives an event, with the time of the machine event that is being handled. Some observers need only events of the
+    /// machine.
+    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
 }
 
 /// Observer that ignores all events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSchedObserver;
 
-impl SchedObserver for NoSchedObserver {
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl SchedObserver for NoSchedObserver {}

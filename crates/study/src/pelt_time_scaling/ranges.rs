@@ -14,7 +14,7 @@ use crate::report::{MeasuredFigure, ReportRow, ReportTable};
 use crate::run::{FixedRun, run, single_cpu};
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::Machine;
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::SchedObserver;
 use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
 use fairlab_workload::scenario;
 
@@ -33,9 +33,7 @@ struct ExtremesObserver {
     most: u64,
 }
 
-impl SchedObserver for ExtremesObserver {
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl SchedObserver for ExtremesObserver {}
 
 impl Observer for ExtremesObserver {
     fn snapshot(&mut self, machine: &Machine) {

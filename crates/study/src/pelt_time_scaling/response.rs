@@ -10,7 +10,7 @@ use crate::report::{MeasuredFigure, ReportTable};
 use crate::run::{FixedRun, run, single_cpu};
 use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::Machine;
-use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::probe::SchedObserver;
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use fairlab_workload::scenario;
 
@@ -27,9 +27,7 @@ struct UtilObserver {
     utils: Vec<u64>,
 }
 
-impl SchedObserver for UtilObserver {
-    fn event(&mut self, _now: Nanos, _event: &Event<'_>) {}
-}
+impl SchedObserver for UtilObserver {}
 
 impl Observer for UtilObserver {
     fn snapshot(&mut self, machine: &Machine) {
