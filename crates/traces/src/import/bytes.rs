@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Reader for binary files. A read beyond the end is an error with its position, never a panic.
 
-use super::error::{ImportError, ReadResult};
+use super::error::{ReadError, ReadResult};
 
 /// Remedy for a file that ends too early.
 pub(super) const CUT: &str = "the file is truncated or damaged: copy it again, or record again";
@@ -33,7 +33,7 @@ impl<'a> ByteReader<'a> {
     pub(super) fn take(&mut self, nr: usize, what: &str) -> ReadResult<&'a [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(nr) else {
             let message = format!("{what} needs {nr} bytes; bytes left: {}", self.rest.len());
-            return Err(ImportError::at(self.at, message, CUT));
+            return Err(ReadError::at(self.at, message, CUT));
         };
         (self.rest, self.at) = (rest, self.at + nr);
         Ok(taken)
@@ -67,17 +67,17 @@ impl<'a> ByteReader<'a> {
     pub(super) fn length(&mut self, what: &str) -> ReadResult<usize> {
         let at = self.at;
         let length = self.u64(what)?;
-        usize::try_from(length).map_err(|_| ImportError::at(at, format!("{what} is too large: {length} bytes"), CUT))
+        usize::try_from(length).map_err(|_| ReadError::at(at, format!("{what} is too large: {length} bytes"), CUT))
     }
 
     /// Reads a text that ends with a zero byte.
     pub(super) fn text(&mut self, what: &str) -> ReadResult<&'a str> {
         let at = self.at;
         let Some(end) = self.rest.iter().position(|&byte| byte == 0) else {
-            return Err(ImportError::at(at, format!("{what} has no terminating zero"), CUT));
+            return Err(ReadError::at(at, format!("{what} has no terminating zero"), CUT));
         };
         let text = &self.take(end + 1, what)?[..end];
-        std::str::from_utf8(text).map_err(|_| ImportError::at(at, format!("{what} is not valid UTF-8"), CUT))
+        std::str::from_utf8(text).map_err(|_| ReadError::at(at, format!("{what} is not valid UTF-8"), CUT))
     }
 
     /// Fails unless the next bytes are `bytes`.
@@ -86,7 +86,7 @@ impl<'a> ByteReader<'a> {
         if self.take(bytes.len(), what)? == bytes {
             return Ok(());
         }
-        Err(ImportError::at(at, format!("{what} is missing at this position"), CUT))
+        Err(ReadError::at(at, format!("{what} is missing at this position"), CUT))
     }
 }
 
@@ -95,7 +95,7 @@ pub(super) fn slice<'a>(file: &'a [u8], at: u64, length: u64, what: &str) -> Rea
     let [start, size] = [at, length].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
     let Some(bytes) = file.get(start..).and_then(|rest| rest.get(..size)) else {
         let message = format!("{what} ({length} bytes at byte {at}) is beyond the end of the file");
-        return Err(ImportError::at(file.len(), message, CUT));
+        return Err(ReadError::at(file.len(), message, CUT));
     };
     Ok(ByteReader::new(bytes, start))
 }

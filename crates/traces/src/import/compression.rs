@@ -5,7 +5,7 @@
 //! [`MAX_BLOCK`]. Streams do not; they are read up to [`super::MAX_TRACE_BYTES`].
 
 use super::bytes::{ByteReader, CUT};
-use super::error::{ImportError, ReadResult};
+use super::error::{ReadError, ReadResult};
 use fairlab_workload::message::Message;
 use std::io::Read as _;
 
@@ -25,11 +25,7 @@ pub(super) fn block(packing: Compression, at: &mut ByteReader<'_>) -> ReadResult
     let length = at.u32("the length of a block")? as usize;
     let packed = at.take(packed, "a compressed block")?;
     let damaged = |why: &str| {
-        ImportError::at(
-            place,
-            format!("a compressed block {why}"),
-            "the file is damaged: copy it again, or record again",
-        )
+        ReadError::at(place, format!("a compressed block {why}"), "the file is damaged: copy it again, or record again")
     };
     if length > MAX_BLOCK {
         return Err(damaged(&format!("has a decompressed length of {length} bytes, above the limit")));
@@ -142,15 +138,15 @@ impl FileCompression {
         match result {
             Err(StreamError::Cut) => {
                 let message = format!("the {name} stream ends too early, after {} bytes of content", bytes.len());
-                Err(ImportError::at(file.len(), message, CUT))
+                Err(ReadError::at(file.len(), message, CUT))
             }
             Err(StreamError::Damaged(why)) => {
                 let message = format!("the {name} stream is damaged: {why}");
-                Err(ImportError::at(place, message, CUT))
+                Err(ReadError::at(place, message, CUT))
             }
             Ok(_) if bytes.len() as u64 > most => {
                 let message = format!("the decompressed trace is longer than {} MiB", most >> 20);
-                Err(ImportError::at(place, message, "record for less time"))
+                Err(ReadError::at(place, message, "record for less time"))
             }
             Ok(_) => Ok(bytes),
         }
@@ -295,7 +291,7 @@ mod tests {
                 Err(fault) => fault,
             };
             let cut = fault(&file[..file.len() - 100], name);
-            assert!(cut.message.contains("ends too early, after"), "{name}: {cut}");
+            assert!(cut.message.contains("ends too early, after"), "{name}: {cut:?}");
             assert_eq!(cut.place, format!("byte {}", file.len() - 100), "{name}");
             let mut damaged = file.clone();
             damaged[file.len() / 2..].fill(0xff);
@@ -303,7 +299,7 @@ mod tests {
             assert!(
                 ["is damaged", "ends too early"].iter().any(|what| fault.message.contains(what))
                     && fault.place.starts_with("byte "),
-                "{name}: {fault}"
+                "{name}: {fault:?}"
             );
         }
     }

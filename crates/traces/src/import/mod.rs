@@ -36,13 +36,13 @@ mod unread;
 #[cfg(test)]
 mod tests;
 
-pub use error::ImportError;
 pub use leaps::LeapHandling;
 pub use unread::directory_error;
 
 use compression::FileCompression;
-use error::ReadResult;
+use error::{ReadError, ReadResult};
 use event::Recording;
+use fairlab_workload::message::Message;
 use std::borrow::Cow;
 
 /// Largest trace, in bytes, also after decompression: a trace is kept in memory as a whole.
@@ -55,12 +55,16 @@ pub const MAX_TRACE_BYTES: u64 = 4 << 30;
 /// If the format is unknown, the file is too damaged to be read, or it has no scheduler events. If
 /// time stamps leap and `leaps` is [`LeapHandling::Reject`]. The error has the position in the file and a
 /// remedy.
-pub fn read(file: &str, bytes: &[u8], leaps: LeapHandling) -> Result<Recording, ImportError> {
-    let mut recording = read_format(bytes).map_err(|fault| fault.in_file(file))?;
-    leaps::handle(&mut recording, leaps).map_err(|fault| fault.in_file(file))?;
+pub fn read(file: &str, bytes: &[u8], leaps: LeapHandling) -> Result<Recording, Message> {
+    read_recording(bytes, leaps).map_err(|error| error.in_file(file))
+}
+
+fn read_recording(bytes: &[u8], leaps: LeapHandling) -> ReadResult<Recording> {
+    let mut recording = read_format(bytes)?;
+    leaps::handle(&mut recording, leaps)?;
     order::sort_events(&mut recording);
     if recording.events.is_empty() {
-        return Err(no_events(&recording, RECORD_EVENTS).in_file(file));
+        return Err(no_events(&recording, RECORD_EVENTS));
     }
     Ok(recording)
 }
@@ -70,7 +74,7 @@ const RECORD_EVENTS: &str =
     "record sched:sched_switch, sched:sched_waking, sched:sched_wakeup and others; see `fairlab import --help`";
 
 /// Returns the error for a trace without usable events, with what it has instead.
-fn no_events(recording: &Recording, help: &str) -> ImportError {
+fn no_events(recording: &Recording, help: &str) -> ReadError {
     let mut message = "the trace has no scheduler events that can be read".to_owned();
     if recording.others > 0 {
         message.push_str(&format!("; events of other kinds: {}", recording.others));
@@ -78,7 +82,7 @@ fn no_events(recording: &Recording, help: &str) -> ImportError {
     for (what, problem) in &recording.problems {
         message.push_str(&format!("; {what}: {} (first: {})", problem.count, problem.first));
     }
-    ImportError::whole(message, help)
+    ReadError::whole(message, help)
 }
 
 /// Reads a file. In a compressed file, positions of errors and problems are those of the decompressed content.
@@ -88,7 +92,7 @@ fn read_format(bytes: &[u8]) -> ReadResult<Recording> {
     let within = |place: &str| format!("{place} of the decompressed content");
     let mut recording = read_content(&content).map_err(|fault| {
         let place = if fault.place.is_empty() { "decompressed content".to_owned() } else { within(&fault.place) };
-        ImportError { place, ..fault }
+        ReadError { place, ..fault }
     })?;
     recording.problems.values_mut().for_each(|problem| problem.first = within(&problem.first));
     recording.order.is_decompressed = true;

@@ -6,7 +6,7 @@
 //! `tools/perf/Documentation/perf.data-file-format.txt`.
 
 use super::bytes::{ByteReader, slice};
-use super::error::{ImportError, ReadResult};
+use super::error::{ReadError, ReadResult};
 use super::event::{MAX_CPUS, Recording};
 use super::fields::EventHead;
 use super::file_order::TimeStamp;
@@ -74,22 +74,22 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     if head.u64("the length of the header")? == PIPE_HEADER_LENGTH {
         let message = "the file is in the pipe mode of perf (`perf record -o -`), which cannot be read";
         let help = "read the text of it: perf script -i FILE >trace.txt; or record into a file";
-        return Err(ImportError::at(8, message, help));
+        return Err(ReadError::at(8, message, help));
     }
     let attribute_length = head.length("the length of attributes")?;
-    let mut section = |what: &str| Ok::<_, ImportError>((head.u64(what)?, head.u64(what)?));
+    let mut section = |what: &str| Ok::<_, ReadError>((head.u64(what)?, head.u64(what)?));
     let (attributes, data) = (section("the attributes")?, section("the records")?);
     section("the event types")?;
     let features = head.u64("the features")?;
     if data.1 == 0 {
         let message = "the file is incomplete: its header reports no records";
-        return Err(ImportError::at(40, message, "record again, and stop `perf record` with Ctrl-C"));
+        return Err(ReadError::at(40, message, "record again, and stop `perf record` with Ctrl-C"));
     }
     let attributes = read_attributes(file, attributes, attribute_length)?;
     let there = data.1.min((file.len() as u64).saturating_sub(data.0));
     if there < data.1 {
         let message = "the file is truncated: the event descriptions at its end are missing";
-        return Err(ImportError::at(file.len(), message, "copy it again"));
+        return Err(ReadError::at(file.len(), message, "copy it again"));
     }
     let mut formats = None;
     let mut table = slice(file, data.0 + data.1, 16 * u64::from(features.count_ones()), "the table of features")?;
@@ -107,7 +107,7 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
         }
     }
     let Some(formats) = formats.filter(|formats| !formats.is_empty()) else {
-        return Err(ImportError::whole("the file has no tracepoints, only samples of other events", HINT));
+        return Err(ReadError::whole("the file has no tracepoints, only samples of other events", HINT));
     };
     let records = slice(file, data.0, data.1, "the records")?;
     let reader = RecordReader { formats: &formats, attributes: &attributes };
@@ -115,7 +115,7 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
     if let Some(first) = compressed.at {
         let damaged = |why: Message| {
             let help = "copy the file again; if perf can read it: perf inject -i FILE -o PLAIN";
-            ImportError::at(first, format!("the compressed records are damaged: {why}"), help)
+            ReadError::at(first, format!("the compressed records are damaged: {why}"), help)
         };
         let plain = compression::perf_records(&compressed.stream).map_err(damaged)?;
         reader.read(&mut recording, ByteReader::new(&plain, 0), Some(first))?;
@@ -126,7 +126,7 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
 fn read_attributes(file: &[u8], (at, length): (u64, u64), attribute_length: usize) -> ReadResult<Attributes> {
     let mut attributes = Attributes { all: Vec::new(), by_id: HashMap::new() };
     if attribute_length < MIN_ATTRIBUTE_BYTES + 16 {
-        return Err(ImportError::at(16, format!("event attributes of {attribute_length} bytes are too short"), HINT));
+        return Err(ReadError::at(16, format!("event attributes of {attribute_length} bytes are too short"), HINT));
     }
     let mut bytes = slice(file, at, length, "the attributes")?;
     while bytes.rest().len() >= attribute_length {
@@ -145,7 +145,7 @@ fn read_attributes(file: &[u8], (at, length): (u64, u64), attribute_length: usiz
         attributes.all.push(attribute);
     }
     if attributes.all.is_empty() {
-        return Err(ImportError::at(24, "the file describes no events", HINT));
+        return Err(ReadError::at(24, "the file describes no events", HINT));
     }
     Ok(attributes)
 }
@@ -196,7 +196,7 @@ impl RecordReader<'_> {
             let at = within.unwrap_or_else(|| records.at());
             let (kind, _, length) = (records.u32("a record")?, records.u16("a record")?, records.u16("a record")?);
             let Some(length) = usize::from(length).checked_sub(8) else {
-                return Err(ImportError::at(
+                return Err(ReadError::at(
                     at,
                     "a record is shorter than its header",
                     "the file is damaged: copy it again",
@@ -263,7 +263,7 @@ fn sample<'a>(attribute: &Attribute, mut record: ByteReader<'a>) -> ReadResult<(
     let length = record.u32("the length of a raw record")? as usize;
     let raw = record.take(length, "a raw record")?;
     if !has(TIME) || !has(CPU) {
-        return Err(ImportError::at(record.at(), "samples without time or CPU", HINT));
+        return Err(ReadError::at(record.at(), "samples without time or CPU", HINT));
     }
     Ok((at, cpu, raw))
 }

@@ -5,7 +5,7 @@
 //! others are skipped.
 
 use super::bytes::CUT;
-use super::error::{ImportError, ReadResult};
+use super::error::{ReadError, ReadResult};
 use super::event::{
     Context, InternedName, Recording, ThreadRef, TraceEvent, TraceEventKind, UNKNOWN_PID, state_from_bits,
 };
@@ -250,7 +250,7 @@ impl PacketReader {
         while !rest.is_empty() {
             let at = within.unwrap_or(file.len() - rest.len());
             let cut = |message: &str| {
-                ImportError::at(at, message, "copy the file again, and check that it is a Perfetto trace")
+                ReadError::at(at, message, "copy the file again, and check that it is a Perfetto trace")
             };
             if rest[0] != PACKET {
                 return Err(cut("no packet begins here"));
@@ -291,7 +291,7 @@ impl PacketReader {
         self.unpacked += packets.len() as u64;
         if self.unpacked > super::MAX_TRACE_BYTES {
             let message = format!("the decompressed packets are longer than {} MiB", super::MAX_TRACE_BYTES >> 20);
-            return Err(ImportError::at(at, message, "record for less time"));
+            return Err(ReadError::at(at, message, "record for less time"));
         }
         if result.is_err() || self.read(&packets, Some(at)).is_err() {
             self.recording.record_problem("damaged compressed packets", || format!("byte {at}"));

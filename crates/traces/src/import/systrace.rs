@@ -2,14 +2,14 @@
 //! systrace pages: ftrace text inside HTML, either in a script of type `application/text`, or as a JavaScript
 //! string whose lines end with `\n\`.
 
-use super::error::{ImportError, ReadResult};
+use super::error::{ReadError, ReadResult};
 use super::event::Recording;
 use super::text;
 
 pub(super) fn read(page: &str) -> ReadResult<Recording> {
     let Some(start) = page.match_indices("# tracer:").map(|(at, _)| at).find(|&at| !is_in_program(page, at)) else {
         let help = "record sched events with systrace, or import the text of the trace itself";
-        return Err(ImportError::whole("the page contains no trace (`# tracer: nop`)", help));
+        return Err(ReadError::whole("the page contains no trace (`# tracer: nop`)", help));
     };
     let first_line = page[..start].matches('\n').count() + 1;
     let rest = &page[start..];

@@ -12,7 +12,6 @@ use fairlab_machine::costs::CostModel;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::units::Nanos;
-use fairlab_workload::message::Message;
 use fairlab_workload::{recorded, scenario};
 
 const FORMATS: [&str; 5] = ["trace-dat", "trace-dat-7", "perf", "ftrace", "perfetto"];
@@ -158,7 +157,6 @@ fn damaged_traces_are_refused_or_read_in_part_and_nothing_panics() {
             match super::read(name, &damaged, LeapHandling::Reject) {
                 Err(error) => {
                     rejected += 1;
-                    let error = Message::from(error);
                     assert!(error.one_line().starts_with(name) && error.help.is_some(), "{error}");
                 }
                 Ok(recording) => {
@@ -361,7 +359,10 @@ fn inputs_that_are_no_traces_are_named_with_a_remedy() {
     ];
     for (file, message, help) in files.into_iter().chain(texts) {
         let error = super::read("x", &file, LeapHandling::Reject).expect_err(message);
-        assert!(error.to_string().contains(message) && error.help.contains(help), "{error}");
+        assert!(
+            error.to_string().contains(message) && error.help.as_ref().is_some_and(|own| own.contains(help)),
+            "{error}"
+        );
     }
 }
 

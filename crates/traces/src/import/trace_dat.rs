@@ -7,7 +7,7 @@
 
 use super::bytes::{ByteReader, slice};
 use super::compression::{self, Compression};
-use super::error::{ImportError, ReadResult};
+use super::error::{ReadError, ReadResult};
 use super::event::Recording;
 use super::format::TracepointFormats;
 use super::ring::{self, PageLayout};
@@ -64,7 +64,7 @@ pub(super) fn read(file: &[u8]) -> ReadResult<Recording> {
         "7" => read_v7(&mut recording, file, at, &mut head)?,
         other => {
             let help = "record with trace-cmd 2 or 3, or import the output of `trace-cmd report`";
-            return Err(ImportError::at(version_at, format!("version {other:?} is not supported, only 6 and 7"), help));
+            return Err(ReadError::at(version_at, format!("version {other:?} is not supported, only 6 and 7"), help));
         }
     }
     Ok(recording)
@@ -74,7 +74,7 @@ fn begin(at: &mut ByteReader<'_>) -> ReadResult<TraceDatHeader> {
     let place = at.at();
     if at.u8("the byte order")? != 0 {
         let help = "import the output of `trace-cmd report` instead";
-        return Err(ImportError::at(place, "big-endian files are not supported", help));
+        return Err(ReadError::at(place, "big-endian files are not supported", help));
     }
     at.u8("the word size")?;
     let pages = PageLayout { size: page_size(at)?, length_size: 8 };
@@ -86,7 +86,7 @@ fn page_size(at: &mut ByteReader<'_>) -> ReadResult<usize> {
     let page = at.u32("the page size")?;
     if !PAGE_SIZES.contains(&page) {
         let message = format!("invalid page size of {page} bytes");
-        return Err(ImportError::at(place, message, "the file is damaged: copy it again"));
+        return Err(ReadError::at(place, message, "the file is damaged: copy it again"));
     }
     Ok(page as usize)
 }
@@ -160,7 +160,7 @@ fn read_v6(
     }
     if kind != b"flyrecord\0" {
         let help = "record with `trace-cmd record`; files of its `latency` tracers have no events";
-        return Err(ImportError::at(place, "the file has no recorded events", help));
+        return Err(ReadError::at(place, "the file has no recorded events", help));
     }
     for cpu in 0..nr_cpus {
         read_cpu(recording, file, head, None, &read_cpu_data(&mut at, cpu)?)?;
@@ -230,7 +230,7 @@ fn refuse_clock(text: &str, at: usize) -> ReadResult<()> {
     if counts.contains(&used.trim()) {
         let help = "record with a nanosecond clock: trace-cmd record -C mono";
         let message = format!("the trace's clock is `{}`, which does not count nanoseconds", used.trim());
-        return Err(ImportError::at(at, message, help));
+        return Err(ReadError::at(at, message, help));
     }
     Ok(())
 }
@@ -262,7 +262,7 @@ fn section(
     let length = head.u64("the length of a section")?;
     if id != wanted {
         let help = "the file is damaged: copy it again";
-        return Err(ImportError::at(at as usize, format!("found section {id} instead of section {wanted}"), help));
+        return Err(ReadError::at(at as usize, format!("found section {id} instead of section {wanted}"), help));
     }
     let there = length.min((file.len() as u64).saturating_sub(at + 16));
     let mut content = slice(file, at + 16, if unpack { length } else { there }, "a section")?;
@@ -290,7 +290,7 @@ fn read_v7(
         "zstd" => Some(Compression::Zstd),
         name => {
             let help = "decompress it first: trace-cmd convert --compression none";
-            return Err(ImportError::at(place, format!("compression `{name}` is not supported"), help));
+            return Err(ReadError::at(place, format!("compression `{name}` is not supported"), help));
         }
     };
     let mut options_at = at.u64("the position of the options")?;
@@ -329,7 +329,7 @@ fn read_v7(
         }
     }
     let Some(Buffer { at, page, cpus }) = buffer else {
-        return Err(ImportError::whole("the file has no event buffer", "record with `trace-cmd record`"));
+        return Err(ReadError::whole("the file has no event buffer", "record with `trace-cmd record`"));
     };
     head.pages.size = page;
     // The flags of the buffer's section contain whether its pages are compressed.

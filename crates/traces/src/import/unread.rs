@@ -2,8 +2,9 @@
 //! Inputs that are no traces which the import reads: each is named, with the command that helps.
 
 use super::compression::FileCompression;
-use super::error::ImportError;
+use super::error::ReadError;
 use super::text;
+use fairlab_workload::message::Message;
 use std::path::{Path, PathBuf};
 
 /// Formats that are read, for inputs that are none of them.
@@ -55,13 +56,13 @@ const UNREAD_FORMATS: &[UnreadFormat] = &[
 const TAR_MARK: (usize, &[u8]) = (257, b"ustar");
 
 /// Returns the error for a file whose first bytes belong to a format that is not read.
-pub(super) fn by_magic(file: &[u8]) -> Option<ImportError> {
+pub(super) fn by_magic(file: &[u8]) -> Option<ReadError> {
     if FileCompression::of(file).is_some() {
         return Some(is_a("compressed twice", "decompress it once: gzip -d, zstd -d"));
     }
     if file.is_empty() {
         let help = "record again; an export or a download may have been interrupted";
-        return Some(ImportError::whole("the file is empty", help));
+        return Some(ReadError::whole("the file is empty", help));
     }
     if file.get(TAR_MARK.0..).is_some_and(|rest| rest.starts_with(TAR_MARK.1)) {
         return Some(is_a("a tar archive", "unpack it, and give the trace inside: tar -xf FILE"));
@@ -69,15 +70,15 @@ pub(super) fn by_magic(file: &[u8]) -> Option<ImportError> {
     UNREAD_FORMATS.iter().find(|format| file.starts_with(format.magic)).map(|format| is_a(format.name, format.help))
 }
 
-fn is_a(name: &str, help: &str) -> ImportError {
-    ImportError::whole(format!("the file is {name}, which is not read"), help)
+fn is_a(name: &str, help: &str) -> ReadError {
+    ReadError::whole(format!("the file is {name}, which is not read"), help)
 }
 
 /// Returns the error for a file that no reader recognises. `text` is its start.
-pub(super) fn by_text(file: &[u8], text: &str) -> ImportError {
+pub(super) fn by_text(file: &[u8], text: &str) -> ReadError {
     if !is_text(text) {
         let bytes: Vec<String> = file.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        return ImportError::whole(
+        return ReadError::whole(
             format!("the file has no known trace format (first bytes: {})", bytes.join(" ")),
             READ,
         );
@@ -89,7 +90,7 @@ pub(super) fn by_text(file: &[u8], text: &str) -> ImportError {
         return fault;
     }
     let Some((line, first)) = text.lines().enumerate().find(|(_, line)| !line.trim().is_empty()) else {
-        return ImportError::whole("the file has only blank lines", READ);
+        return ReadError::whole("the file has only blank lines", READ);
     };
     let first: String = first.trim().chars().take(40).collect();
     at_line(line, format!("the text has no events of a trace; it begins with `{first}`"), READ)
@@ -100,8 +101,8 @@ pub(super) fn is_text(text: &str) -> bool {
     !text.chars().any(|c| c.is_control() && !c.is_whitespace())
 }
 
-fn at_line(index: usize, message: impl Into<String>, help: &str) -> ImportError {
-    ImportError { place: format!("line {}", index + 1), ..ImportError::whole(message, help) }
+fn at_line(index: usize, message: impl Into<String>, help: &str) -> ReadError {
+    ReadError { place: format!("line {}", index + 1), ..ReadError::whole(message, help) }
 }
 
 /// Whether a text is JSON: an object, or an array of objects. A line of a trace may begin with a CPU in brackets.
@@ -111,7 +112,7 @@ fn is_json(text: &str) -> bool {
     inside.starts_with('{')
 }
 
-fn json_error(text: &str) -> ImportError {
+fn json_error(text: &str) -> ReadError {
     if text.contains("\"traceEvents\"") || text.contains("\"ph\"") {
         let help = "record the scheduler's events with Perfetto, atrace, trace-cmd or perf; of a run, export trace-dat: \
                     `fairlab export RUN --format trace-dat`";
@@ -125,7 +126,7 @@ fn json_error(text: &str) -> ImportError {
 const SCHEDULER_EVENTS: [&str; 4] = ["sched_switch:", "sched_waking:", "sched_wakeup:", "sched_stat_runtime:"];
 
 /// Returns the error for a text with events of the scheduler that lack their CPU, time or thread.
-fn event_without_parts(text: &str) -> Option<ImportError> {
+fn event_without_parts(text: &str) -> Option<ReadError> {
     let mut lines = text.lines().enumerate();
     let (index, line) = lines.find(|(_, line)| SCHEDULER_EVENTS.iter().any(|name| line.contains(name)))?;
     let head = SCHEDULER_EVENTS.iter().find_map(|name| line.split_once(name)).map_or(line, |(head, _)| head);
@@ -150,9 +151,9 @@ const MAX_DEPTH: usize = 5;
 const MAX_ENTRIES: usize = 1000;
 
 /// Returns the error for a directory that is given as a trace.
-pub fn directory_error(directory: &Path) -> ImportError {
-    let fault = match ctf_traces(directory).as_slice() {
-        [] => return other_directory(directory),
+pub fn directory_error(directory: &Path) -> Message {
+    let error = match ctf_traces(directory).as_slice() {
+        [] => other_directory(directory),
         [first, rest @ ..] => {
             let is_kernel = |trace: &&PathBuf| trace.ends_with("kernel");
             let trace = rest.iter().chain([first]).find(is_kernel).unwrap_or(first).display().to_string();
@@ -162,10 +163,10 @@ pub fn directory_error(directory: &Path) -> ImportError {
                 true => "is a CTF trace (LTTng), which is not read directly".to_owned(),
                 false => format!("has a CTF trace (LTTng) in {trace}, which is not read directly"),
             };
-            ImportError::whole(message, help)
+            ReadError::whole(message, help)
         }
     };
-    fault.in_file(&directory.display().to_string())
+    error.in_file(&directory.display().to_string())
 }
 
 /// Returns the directories of CTF traces in a directory: those with a file `metadata`.
@@ -193,13 +194,12 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
     paths
 }
 
-fn other_directory(directory: &Path) -> ImportError {
-    let name = directory.display();
+fn other_directory(directory: &Path) -> ReadError {
     let has = |file: &str| directory.join(file).is_file();
-    let fault = if has("data") && has("data.0") {
+    if has("data") && has("data.0") {
         let help =
             "record without `--threads`, which makes directories; or read the text: perf script -i DIR >trace.txt";
-        ImportError::whole("is a directory of `perf record --threads`, which is not read", help)
+        ReadError::whole("is a directory of `perf record --threads`, which is not read", help)
     } else {
         let is_trace =
             |path: &PathBuf| path.extension().is_some_and(|kind| ["dat", "data"].iter().any(|name| kind == *name));
@@ -207,7 +207,6 @@ fn other_directory(directory: &Path) -> ImportError {
             Some(path) => format!("give the trace inside: {}", path.display()),
             None => format!("give the path of a trace, which is a file; {READ}"),
         };
-        ImportError::whole("is a directory without a trace, and not one of a run", help)
-    };
-    fault.in_file(&name.to_string())
+        ReadError::whole("is a directory without a trace, and not one of a run", help)
+    }
 }

@@ -21,7 +21,7 @@ mod sequence;
 #[cfg(test)]
 mod tests;
 
-use super::error::{ImportError, ReadResult};
+use super::error::{ReadError, ReadResult};
 use super::event::{Recording, TraceEvent, TraceEventKind};
 use super::file_order::{Anchor, FileOrder, TimeStamp};
 use std::collections::BTreeMap;
@@ -176,7 +176,7 @@ impl Timeline<'_> {
         !displaced.is_empty()
     }
 
-    fn error(&self, leaps: &[bool], first: usize) -> ImportError {
+    fn error(&self, leaps: &[bool], first: usize) -> ReadError {
         let TraceEvent { at, cpu, kind, .. } = self.events[first];
         let is_neighbour = |&index: &usize| {
             let event = &self.events[index];
@@ -194,7 +194,7 @@ impl Timeline<'_> {
         let name = serde_json::to_value(kind.name()).ok();
         let name = name.as_ref().and_then(|name| name.as_str()).unwrap_or("event");
         let help = "copy the file or record again; or `--leaps drop` leaves such events out, and `--leaps keep` uses their times";
-        ImportError {
+        ReadError {
             place: self.order.place(self.order.sources[first].position),
             message: format!(
                 "a time stamp leaps: {name} on CPU {cpu} has {}, {}, {}{count}",
@@ -202,7 +202,7 @@ impl Timeline<'_> {
                 neighbour("previous", before),
                 neighbour("next", after)
             ),
-            ..ImportError::whole("", help)
+            ..ReadError::whole("", help)
         }
     }
 }

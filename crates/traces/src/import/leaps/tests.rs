@@ -5,7 +5,7 @@ use super::LeapHandling;
 use crate::import::event::Recording;
 use crate::import::file_order::TimeStamp;
 use crate::import::tests::{SCENARIO, machine, traces};
-use crate::import::{ImportError, read, read_format};
+use crate::import::{read, read_format};
 use fairlab_workload::message::Message;
 
 type CpuTimes<'a> = (u32, &'a [u64]);
@@ -19,7 +19,7 @@ fn text_of(cpus: &[CpuTimes<'_>]) -> String {
     cpus.iter().flat_map(|(cpu, times)| times.iter().map(|&ms| line(*cpu, ms))).collect()
 }
 
-fn read_times(cpus: &[CpuTimes<'_>], handling: LeapHandling) -> Result<Recording, ImportError> {
+fn read_times(cpus: &[CpuTimes<'_>], handling: LeapHandling) -> Result<Recording, Message> {
     read("trace.txt", text_of(cpus).as_bytes(), handling)
 }
 
@@ -34,7 +34,7 @@ fn an_event_that_leaps_is_named_with_its_neighbours_and_can_be_left_out_or_kept(
     let cpus: &[CpuTimes<'_>] = &[(0, &[1000, 1002, 281_475_976, 1004]), (1, &[1001, 1003])];
     let message = read_times(cpus, LeapHandling::Reject).expect_err("an event leaps");
     assert_eq!(
-        Message::from(message).one_line(),
+        message.one_line(),
         "trace.txt: line 3: a time stamp leaps: sched_waking on CPU 0 has 281475.976000000 s, the previous event of this CPU has 1.002000000 s, \
          the next event of this CPU has 1.004000000 s help: copy the file or record again; or `--leaps drop` leaves such events out, and \
          `--leaps keep` uses their times"
@@ -181,7 +181,7 @@ fn flip_stamps(name: &str, bytes: &[u8]) {
             assert!(rest.events.len() >= least, "{name}: bit {bit}: {} events", rest.events.len());
             if rest.problems.keys().any(|what| what.contains("leap")) {
                 let error = read(name, &damaged, LeapHandling::Reject).expect_err("a time stamp leaps");
-                assert!(error.message.contains("a time stamp leaps: "), "{error}");
+                assert!(error.text.contains("a time stamp leaps: "), "{error}");
                 rejected += 1;
             } else {
                 accepted += 1;
