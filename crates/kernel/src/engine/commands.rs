@@ -3,64 +3,27 @@
 
 use super::KernelEngine;
 use super::records::timer_at;
-use crate::object::paths::{EngineCall, EngineTick};
-use crate::object::{self, EngineIrq, EngineRecord};
+use crate::object::paths::EngineCall;
+use crate::object::{EngineIrq, EngineRecord, TaskPolicy};
 use fairlab_machine::engine::Engine;
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::{Ctx, Effect, IpiKind};
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::paths::idle::IdleTick;
-use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, Governor};
 use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
 use fairlab_sched::state::hotplug::HotplugError;
 use fairlab_sched::state::new_task::NewTask;
-use fairlab_sched::state::snapshot::CpuAction;
 use fairlab_sched::task::Policy;
-use fairlab_sched::topology::TopologyLevel;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
 
 impl KernelEngine {
-    /// Invalid domains were rejected before.
-    pub(super) fn add_frequency_domain(&self, domain: &FrequencyDomain) {
-        let small = |numbers: &[u64]| -> Vec<u32> { numbers.iter().map(|&number| to_u32(number)).collect() };
-        let (fixed_khz, schedutil) = match domain.governor() {
-            Governor::Fixed { khz } => (Some(to_u32(khz)), None),
-            Governor::Schedutil(config) => (None, Some(config)),
-        };
-        self.object.frequency_domain(&object::EngineFrequencyDomain {
-            cpus: domain.cpus().map(|cpu| cpu.0).collect(),
-            khz: small(domain.khz()),
-            uw: small(domain.power_uw()),
-            fixed_khz,
-            rate_limit_us: schedutil.map_or(0, |config| to_u32(config.rate_limit.0 / 1000)),
-            holds_when_busy: schedutil.is_some_and(|config| config.holds_when_busy),
-            sleeps: domain.has_governor_thread(),
-            skips_inefficient: domain.skips_inefficient(),
-        });
-    }
-
     pub(super) fn boot_object(&mut self, now: Nanos) -> Vec<Effect> {
-        let letter = |level: &TopologyLevel| match level {
-            TopologyLevel::Smt => 'S',
-            TopologyLevel::Cluster => 'C',
-            TopologyLevel::Mc => 'M',
-            TopologyLevel::Package => 'P',
-            TopologyLevel::All => 'A',
-        };
-        let levels: String = self.topology.levels.iter().map(letter).collect();
-        let places = self.topology.cpus.iter().zip(&self.topology.capacity);
-        let cpus: Vec<object::EngineCpu> = places
-            .map(|(place, &capacity)| object::EngineCpu {
-                place: [place.core, place.cluster, place.llc, place.package, place.node],
-                capacity: capacity as u32,
-            })
-            .collect();
         self.object.set_clock(now.0, 0, 0);
         self.object.set_current_call(c"boot", 0, now.0);
-        self.object.boot(&cpus, &self.topology.distances, &levels);
-        self.nr_tasks = 2 * cpus.len() + 1;
+        self.object.boot(&self.topology);
+        self.nr_tasks = 2 * self.topology.cpus.len() + 1;
         // Operations of the boot belong to no CPU.
         self.object.counts(|_, _| {});
         // The boot served its interrupts itself; timers stay armed.
@@ -77,19 +40,11 @@ impl KernelEngine {
         let id = TaskId::from_index(self.nr_tasks);
         self.nr_tasks += 1;
         let mask = self.mask_words(&new.cpus_allowed);
-        let task = object::EngineTaskSpec {
-            id: id.0,
-            pid: new.pid,
-            nice: i32::from(new.nice),
-            group: new.group.0 as i32,
-            policy: to_kernel(new.policy),
-            uclamp: new.uclamp.map(|clamps| (clamps.min, clamps.max)),
-            slice_ns: new.slice.map_or(0, |slice| slice.0),
-            mask: &mask,
-        };
         // The first part takes locks of runqueues.
         self.end_paths(ctx);
-        self.begin_after(ctx, c"fork", EngineCall::WakeNew { task: id.0 }, |object, cpu| object.fork(cpu, &task));
+        self.begin_after(ctx, c"fork", EngineCall::WakeNew { task: id.0 }, |object, cpu| {
+            object.fork(cpu, id, new, &mask);
+        });
         id
     }
 
@@ -137,7 +92,7 @@ impl KernelEngine {
     ) -> Result<(), PolicyError> {
         let reclaims = self.reclaims.take_if(|reclaiming| *reclaiming == task).is_some();
         let is_governor = self.governor == Some(task);
-        let new = object::EnginePolicy { reclaims, is_governor, ..to_kernel(policy) };
+        let new = TaskPolicy { policy, reclaims, is_governor };
         let set = self.enter(ctx, c"sched_setattr", |object, cpu| object.set_policy(cpu, task.0, new));
         set.map_err(|errno| {
             let known = [PolicyError::BadParameters, PolicyError::NoBandwidth, PolicyError::RestrictedAffinity];
@@ -147,23 +102,8 @@ impl KernelEngine {
 
     pub(super) fn enter_idle_loop(&mut self, ctx: &mut Ctx<'_>, tick: IdleTick) -> bool {
         ctx.charge(KernelOp::IdleEnter);
-        let tick = match tick {
-            IdleTick::Stop => EngineTick::Stop,
-            IdleTick::RetainForTimer => EngineTick::RetainForTimer,
-            IdleTick::Retain => EngineTick::Retain,
-        };
         let is_over = self.begin(ctx, c"idle loop", EngineCall::IdleEnter(tick)).is_some();
         is_over && !self.need_resched(ctx.cpu)
-    }
-
-    #[inline]
-    pub(super) fn action_of(&self, cpu: CpuId) -> CpuAction {
-        match self.object.next_action(cpu.0) {
-            object::EngineDuty::Reschedule => CpuAction::Reschedule,
-            object::EngineDuty::Stopper => CpuAction::Stopper,
-            object::EngineDuty::Idle => CpuAction::Idle,
-            object::EngineDuty::Task => CpuAction::Task(self.curr(cpu)),
-        }
     }
 
     /// A task that waits for stoppers of other CPUs because of an affinity runs them inside its own call, so
@@ -198,21 +138,4 @@ impl KernelEngine {
         // The generator needs seeds with higher bits.
         self.object.seed_random(cpu.0, words.map(|word| if word < 128 { word + 128 } else { word }));
     }
-}
-
-/// Converts a frequency or power value, for which the kernel has 32 bits.
-pub(super) fn to_u32(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-fn to_kernel(policy: Policy) -> object::EnginePolicy {
-    let (number, priority, deadline) = match policy {
-        Policy::Normal => (0, 0, [0; 3]),
-        Policy::Fifo(priority) => (1, priority, [0; 3]),
-        Policy::RoundRobin(priority) => (2, priority, [0; 3]),
-        Policy::Batch => (3, 0, [0; 3]),
-        Policy::Idle => (5, 0, [0; 3]),
-        Policy::Deadline { runtime, deadline, period } => (6, 0, [runtime, deadline, period].map(|time| time.0 as i64)),
-    };
-    object::EnginePolicy { number, priority: i32::from(priority), deadline, ..object::EnginePolicy::default() }
 }

@@ -2,10 +2,9 @@
 //! The interface of a machine to its engine, as calls of the object. `commands` has the calls that need more
 //! than a conversion of numbers.
 
-use super::commands::to_u32;
 use super::{KernelEngine, unsupported};
 use crate::object::paths::EngineCall;
-use crate::object::{EngineDuty, EngineIrq};
+use crate::object::{EngineIrq, to_u32};
 use fairlab_machine::engine::{Capability, Engine, FeatureState, TunableState, YieldedEnginePath};
 use fairlab_machine::sim::Setup;
 use fairlab_machine::snapshot::{
@@ -87,7 +86,7 @@ impl Engine for KernelEngine {
 
     #[inline]
     fn next_action(&self, cpu: CpuId) -> CpuAction {
-        self.action_of(cpu)
+        self.object.next_action(cpu.0)
     }
 
     #[inline]
@@ -104,7 +103,7 @@ impl Engine for KernelEngine {
     }
 
     fn need_resched(&self, cpu: CpuId) -> bool {
-        self.object.next_action(cpu.0) == EngineDuty::Reschedule
+        self.object.next_action(cpu.0) == CpuAction::Reschedule
     }
 
     fn is_ipi_pending(&self, cpu: CpuId, kind: IpiKind) -> bool {
@@ -197,7 +196,7 @@ impl Engine for KernelEngine {
     }
 
     fn set_frequency_domain(&mut self, domain: FrequencyDomain) -> Result<(), FrequencyDomainError> {
-        self.add_frequency_domain(&domain);
+        self.object.frequency_domain(&domain);
         Ok(())
     }
 

@@ -5,11 +5,16 @@
 mod raw;
 mod types;
 
-pub use types::{
-    EngineCpu, EngineDuty, EngineFrequencyDomain, EngineIrq, EnginePolicy, EngineTaskSpec, SchedDomainState,
-};
+pub(crate) use types::TaskPolicy;
+pub use types::{EngineIrq, SchedDomainState};
 
 use crate::error::KernelError;
+use fairlab_sched::ids::TaskId;
+use fairlab_sched::state::cpufreq::domain::{FrequencyDomain, Governor};
+use fairlab_sched::state::new_task::NewTask;
+use fairlab_sched::state::snapshot::CpuAction;
+use fairlab_sched::task::Policy;
+use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_workload::message::Message;
 use raw::Functions;
 use std::ffi::{CStr, CString, c_int, c_ulong};
@@ -55,6 +60,11 @@ pub(crate) use counting::MAX_OPERATIONS;
 pub use counting::{CountedOps, TracedCall};
 pub(crate) use records::EngineRecord;
 pub(crate) use switches::ENOENT;
+
+/// Converts a frequency or power value, for which the kernel has 32 bits.
+pub(crate) fn to_u32(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
 
 /// Converts a number of a CPU, task or group, which is an int in C.
 fn c_cpu(number: u32) -> c_int {
@@ -130,31 +140,25 @@ impl Object {
         call!(self, fl_entering(what.as_ptr(), c_cpu(cpu), now));
     }
 
-    /// Defines a frequency domain, before the boot.
-    ///
-    /// # Panics
-    /// If it has no CPU or no frequency, or if the number of power values differs.
-    pub fn frequency_domain(&self, domain: &EngineFrequencyDomain) {
-        let EngineFrequencyDomain {
-            cpus,
-            khz,
-            uw,
-            fixed_khz,
-            rate_limit_us,
-            holds_when_busy,
-            sleeps,
-            skips_inefficient,
-        } = domain;
+    /// Defines a frequency domain, before the boot. Invalid domains were rejected before.
+    pub(crate) fn frequency_domain(&self, domain: &FrequencyDomain) {
+        let small = |numbers: &[u64]| -> Vec<u32> { numbers.iter().map(|&number| to_u32(number)).collect() };
+        let cpus: Vec<u32> = domain.cpus().map(|cpu| cpu.0).collect();
+        let (khz, uw) = (small(domain.khz()), small(domain.power_uw()));
+        let (fixed_khz, schedutil) = match domain.governor() {
+            Governor::Fixed { khz } => (to_u32(khz), None),
+            Governor::Schedutil(config) => (0, Some(config)),
+        };
         assert!(!cpus.is_empty() && !khz.is_empty() && [0, khz.len()].contains(&uw.len()), "{domain:?}");
         assert!(cpus.iter().all(|&cpu| (cpu as usize) < self.limits().0), "a CPU beyond the limit of the object");
         let raw_domain = raw::RawFrequencyDomain {
             nr_cpus: cpus.len() as u32,
             nr_points: khz.len() as u32,
-            rate_limit_us: *rate_limit_us,
-            holds_when_busy: u32::from(*holds_when_busy),
-            sleeps: u32::from(*sleeps),
-            skips_inefficient: u32::from(*skips_inefficient),
-            fixed_khz: fixed_khz.unwrap_or(0),
+            rate_limit_us: schedutil.map_or(0, |config| to_u32(config.rate_limit.0 / 1000)),
+            holds_when_busy: schedutil.map_or(0, |config| u32::from(config.holds_when_busy)),
+            sleeps: u32::from(domain.has_governor_thread()),
+            skips_inefficient: u32::from(domain.skips_inefficient()),
+            fixed_khz,
             cpus: cpus.as_ptr(),
             khz: khz.as_ptr(),
             uw: if uw.is_empty() { std::ptr::null() } else { uw.as_ptr() },
@@ -162,12 +166,12 @@ impl Object {
         call!(self, fl_frequency_domain(&raw const raw_domain));
     }
 
-    /// Boots at the time of the clock. `distances` are those of nodes, row by row; `levels` has a letter for
-    /// each level, lowest first.
+    /// Boots at the time of the clock.
     ///
     /// # Panics
     /// If there are more CPUs than the object supports, or it was booted before.
-    pub fn boot(&mut self, cpus: &[EngineCpu], distances: &[Vec<u32>], levels: &str) {
+    pub(crate) fn boot(&mut self, topology: &MachineTopology) {
+        let MachineTopology { cpus, capacity, levels, distances } = topology;
         assert!(
             self.nr_cpus == 0 && !cpus.is_empty() && cpus.len() <= self.limits().0,
             "it can be booted once, on {}",
@@ -178,12 +182,20 @@ impl Object {
         if !flat.is_empty() {
             call!(self, fl_node_distances(c_cpu(distances.len() as u32), flat.as_ptr()));
         }
-        let to_raw = |cpu: &EngineCpu| {
-            let [core, cluster, llc, package, node] = cpu.place.map(c_cpu);
-            raw::RawCpu { core, cluster, llc, package, node, capacity: cpu.capacity }
+        let to_raw = |(place, &capacity): (&CpuPlace, &u64)| {
+            let [core, cluster, llc, package, node] =
+                [place.core, place.cluster, place.llc, place.package, place.node].map(c_cpu);
+            raw::RawCpu { core, cluster, llc, package, node, capacity: capacity as u32 }
         };
-        let raw: Vec<raw::RawCpu> = cpus.iter().map(to_raw).collect();
-        let levels = CString::new(levels).expect("levels are letters");
+        let raw: Vec<raw::RawCpu> = cpus.iter().zip(capacity).map(to_raw).collect();
+        let letter = |level: &TopologyLevel| match level {
+            TopologyLevel::Smt => 'S',
+            TopologyLevel::Cluster => 'C',
+            TopologyLevel::Mc => 'M',
+            TopologyLevel::Package => 'P',
+            TopologyLevel::All => 'A',
+        };
+        let levels = CString::new(levels.iter().map(letter).collect::<String>()).expect("levels are letters");
         self.nr_cpus = cpus.len();
         call!(self, fl_boot(c_cpu(cpus.len() as u32), raw.as_ptr(), levels.as_ptr()));
     }
@@ -236,18 +248,20 @@ impl Object {
     }
 
     /// Creates a task that is forked on a CPU. [`paths::EngineCall::WakeNew`] must follow.
-    pub fn fork(&self, cpu: u32, new: &EngineTaskSpec<'_>) {
-        let (uclamp_min, uclamp_max) = new.uclamp.map_or((-1, -1), |(min, max)| (c_cpu(min), c_cpu(max)));
+    /// `id` must be the next number of a task; `mask` has a bit for each CPU that the task may use.
+    pub(crate) fn fork(&self, cpu: u32, id: TaskId, new: &NewTask, mask: &[u64]) {
+        let (uclamp_min, uclamp_max) = new.uclamp.map_or((-1, -1), |clamps| (c_cpu(clamps.min), c_cpu(clamps.max)));
         let spec = raw::RawTaskSpec {
-            id: new.id,
+            id: id.0,
             pid: new.pid,
-            nice: new.nice,
-            group: new.group,
-            policy: policy(new.policy),
+            nice: i32::from(new.nice),
+            group: c_cpu(new.group.0),
+            policy: raw_policy(TaskPolicy { policy: new.policy, reclaims: false, is_governor: false }),
             uclamp_min,
             uclamp_max,
-            slice: new.slice_ns,
-            mask: self.mask(new.mask).as_ptr().cast(),
+            // 0 is the slice of the kernel.
+            slice: new.slice.map_or(0, |slice| slice.0),
+            mask: self.mask(mask).as_ptr().cast(),
         };
         call!(self, fl_fork(self.cpu(cpu), &raw const spec));
     }
@@ -274,12 +288,12 @@ impl Object {
 
     /// Returns the next action of a CPU.
     #[inline]
-    pub fn next_action(&self, cpu: u32) -> EngineDuty {
+    pub(crate) fn next_action(&self, cpu: u32) -> CpuAction {
         match call!(self, fl_duty(self.cpu(cpu))) {
-            0 => EngineDuty::Reschedule,
-            1 => EngineDuty::Stopper,
-            2 => EngineDuty::Idle,
-            _ => EngineDuty::Task,
+            0 => CpuAction::Reschedule,
+            1 => CpuAction::Stopper,
+            2 => CpuAction::Idle,
+            _ => CpuAction::Task(TaskId(self.running(cpu))),
         }
     }
 
@@ -300,18 +314,17 @@ impl Object {
     }
 }
 
-fn policy(policy: EnginePolicy) -> raw::RawPolicy {
-    let [runtime, deadline, period] = policy.deadline;
-    let (reclaims, is_governor) = (c_int::from(policy.reclaims), c_int::from(policy.is_governor));
-    raw::RawPolicy {
-        policy: policy.number,
-        priority: policy.priority,
-        reclaims,
-        is_governor,
-        runtime,
-        deadline,
-        period,
-    }
+fn raw_policy(TaskPolicy { policy, reclaims, is_governor }: TaskPolicy) -> raw::RawPolicy {
+    let (number, priority, [runtime, deadline, period]) = match policy {
+        Policy::Normal => (0, 0, [0; 3]),
+        Policy::Fifo(priority) => (1, priority, [0; 3]),
+        Policy::RoundRobin(priority) => (2, priority, [0; 3]),
+        Policy::Batch => (3, 0, [0; 3]),
+        Policy::Idle => (5, 0, [0; 3]),
+        Policy::Deadline { runtime, deadline, period } => (6, 0, [runtime, deadline, period].map(|time| time.0 as i64)),
+    };
+    let (reclaims, is_governor) = (c_int::from(reclaims), c_int::from(is_governor));
+    raw::RawPolicy { policy: number, priority: i32::from(priority), reclaims, is_governor, runtime, deadline, period }
 }
 
 fn to_result(answer: c_int) -> Result<(), i32> {

@@ -3,6 +3,7 @@
 //! side is `engine/arch/kernel/paths.c`.
 
 use super::{EngineIrq, Object, raw};
+use fairlab_sched::paths::idle::IdleTick;
 use std::ffi::c_int;
 
 /// Call that may yield.
@@ -45,18 +46,7 @@ pub enum EngineCall {
     /// The running stopper of a CPU does its work.
     Stopper,
     /// The idle task of a CPU enters its loop.
-    IdleEnter(EngineTick),
-}
-
-/// Tick of an idle CPU. The order is that of `enum fl_tick`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EngineTick {
-    /// The tick stops until the next timer.
-    Stop,
-    /// The tick would stop, but is retained for a timer that expires soon.
-    RetainForTimer,
-    /// The tick is retained.
-    Retain,
+    IdleEnter(IdleTick),
 }
 
 /// Kind of a call that has yielded.
@@ -179,7 +169,10 @@ impl EngineCall {
             Self::Yield => (CallNumber::Yield, 0, 0),
             Self::Exec => (CallNumber::Exec, 0, 0),
             Self::Stopper => (CallNumber::Stopper, 0, 0),
-            Self::IdleEnter(tick) => (CallNumber::IdleEnter, tick as u32, 0),
+            // `enum fl_tick`.
+            Self::IdleEnter(IdleTick::Stop) => (CallNumber::IdleEnter, 0, 0),
+            Self::IdleEnter(IdleTick::RetainForTimer) => (CallNumber::IdleEnter, 1, 0),
+            Self::IdleEnter(IdleTick::Retain) => (CallNumber::IdleEnter, 2, 0),
         }
     }
 }
@@ -321,6 +314,6 @@ mod tests {
         assert_eq!(of(EngineCall::Tick), CallKind::Tick);
         assert_eq!(of(EngineCall::Yield), CallKind::Schedule);
         assert_eq!(of(EngineCall::Stopper), CallKind::Stopper);
-        assert_eq!(of(EngineCall::IdleEnter(EngineTick::Stop)), CallKind::IdleEnter);
+        assert_eq!(of(EngineCall::IdleEnter(IdleTick::Stop)), CallKind::IdleEnter);
     }
 }
