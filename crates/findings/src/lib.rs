@@ -54,7 +54,6 @@ use fairlab_sched::interface::eevdf::{EevdfEvent, LimitedLag, ServerStep};
 use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, RuntimeLimit, SchedObserver};
 use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::workload::PolicySpec;
 use rule::{FindingMigration, FindingWait, Preemption, Rule, rules};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -455,9 +454,9 @@ fn report_wait(rules: &mut RuleSet, occupancy: &Occupancy, shortest: Nanos, task
 }
 
 /// Returns the deadline of a task with a policy, after its wake-up.
-fn deadline_of(policy: Option<PolicySpec>) -> Option<Nanos> {
+fn deadline_of(policy: Option<Policy>) -> Option<Nanos> {
     match policy {
-        Some(PolicySpec::Deadline { deadline, .. }) => Some(deadline),
+        Some(Policy::Deadline { deadline, .. }) => Some(deadline),
         _ => None,
     }
 }

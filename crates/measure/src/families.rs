@@ -28,8 +28,9 @@ use fairlab_machine::sim::Machine;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::RuntimeLimit;
+use fairlab_sched::task::Policy;
 use fairlab_sched::units::{Capacity, Nanos};
-use fairlab_workload::workload::{PolicySpec, TaskSpec, Workload};
+use fairlab_workload::workload::{TaskSpec, Workload};
 use groups::GroupTimes;
 use std::collections::BTreeMap;
 
@@ -451,7 +452,7 @@ impl FamilyStats {
 
 fn is_plain(task: &TaskSpec) -> bool {
     let start = &task.start;
-    let is_fair = start.policy.is_none_or(|policy| matches!(policy, PolicySpec::Normal | PolicySpec::Batch));
+    let is_fair = start.policy.is_none_or(|policy| matches!(policy, Policy::Normal | Policy::Batch));
     is_fair && start.nice.unwrap_or(0) == 0 && start.group.flatten().is_none() && !task.is_kthread
 }
 

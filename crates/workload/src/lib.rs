@@ -12,7 +12,7 @@ pub mod files;
 pub mod load;
 pub mod message;
 mod object_names;
-mod policy;
+pub mod policy;
 pub mod recorded;
 pub mod rtapp;
 pub mod scenario;

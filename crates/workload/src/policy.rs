@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Scheduling policies with their names in scenarios and in rt-app's files.
 
+use fairlab_sched::task::Policy;
+
 /// Declares the policies: variant, syntax in scenarios with its parameters, name in rt-app's files.
 macro_rules! policies {
     ($($variant:ident $word:literal $name:literal)*) => {
@@ -48,5 +50,17 @@ impl PolicyKind {
             Self::Normal | Self::Batch | Self::Idle => true,
             Self::Fifo | Self::RoundRobin | Self::Deadline => false,
         }
+    }
+}
+
+/// Returns a policy as one word: that of a task's options in a scenario.
+pub fn policy_word(policy: Policy) -> String {
+    match policy {
+        Policy::Normal => "fair".to_owned(),
+        Policy::Batch => "batch".to_owned(),
+        Policy::Idle => "idlepol".to_owned(),
+        Policy::Fifo(priority) => format!("fifo={priority}"),
+        Policy::RoundRobin(priority) => format!("rr={priority}"),
+        Policy::Deadline { runtime, deadline, period } => format!("dl={}/{}/{}", runtime.0, deadline.0, period.0),
     }
 }

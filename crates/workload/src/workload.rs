@@ -4,47 +4,9 @@
 use crate::background::BackgroundSource;
 use crate::step::{Behaviour, TaskIndex};
 use crate::tunable_name::TunableName;
+use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
 use std::fmt;
-
-/// Scheduling policy with its parameters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the variants are named after the kernel's policies")]
-pub enum PolicySpec {
-    /// `SCHED_NORMAL` (also called `SCHED_OTHER`).
-    #[default]
-    Normal,
-    Batch,
-    Idle,
-    /// `SCHED_FIFO` with a priority from 1 to 99.
-    Fifo(u8),
-    /// `SCHED_RR` with a priority from 1 to 99.
-    RoundRobin(u8),
-    Deadline {
-        /// Budget in each period.
-        runtime: Nanos,
-        /// Deadline relative to the start of the period.
-        deadline: Nanos,
-        /// Time between two replenishments.
-        period: Nanos,
-    },
-}
-
-impl fmt::Display for PolicySpec {
-    /// Writes the policy as one word, as the options of a task in a scenario.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Normal => f.write_str("fair"),
-            Self::Batch => f.write_str("batch"),
-            Self::Idle => f.write_str("idlepol"),
-            Self::Fifo(priority) => write!(f, "fifo={priority}"),
-            Self::RoundRobin(priority) => write!(f, "rr={priority}"),
-            Self::Deadline { runtime, deadline, period } => {
-                write!(f, "dl={}/{}/{}", runtime.0, deadline.0, period.0)
-            }
-        }
-    }
-}
 
 /// CPUs that a task may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +22,7 @@ pub enum Affinity {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the field names describe their content")]
 pub struct Attributes {
-    pub policy: Option<PolicySpec>,
+    pub policy: Option<Policy>,
     /// Whether a deadline task reclaims bandwidth that other tasks do not use (`SCHED_FLAG_RECLAIM`). Only at
     /// the start.
     pub reclaims: bool,

@@ -7,7 +7,6 @@ use crate::interface::error::RunError;
 use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
 use crate::parts::kernel::KernelWork;
-use crate::parts::policy::to_policy;
 use crate::parts::residency::Residency;
 use crate::state::Machine;
 use fairlab_sched::classes::deadline::admission::PolicyError;
@@ -16,7 +15,8 @@ use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
 use fairlab_sched::interface::ctx::Ctx;
 use fairlab_sched::state::new_task::NewTask;
 use fairlab_sched::task;
-use fairlab_workload::workload::{Affinity, PolicySpec, TaskSpec};
+use fairlab_sched::task::Policy;
+use fairlab_workload::workload::{Affinity, TaskSpec};
 
 impl<E: Engine> Machine<E> {
     /// Adds a task of the workload, or an instance of a template. Returns its index.
@@ -37,11 +37,7 @@ impl<E: Engine> Machine<E> {
         let new = NewTask {
             pid: self.tasks[task].pid,
             // Deadline tasks cannot be forked, so the policy is set right after the fork.
-            policy: if matches!(policy, PolicySpec::Deadline { .. }) {
-                task::Policy::Normal
-            } else {
-                to_policy(policy)
-            },
+            policy: if matches!(policy, Policy::Deadline { .. }) { Policy::Normal } else { policy },
             nice: spec.start.nice.unwrap_or(0),
             group: spec.start.group.flatten().map_or(GroupId::ROOT, |group| self.groups[group]),
             cpus_allowed: self.mask_at_start(spec),
@@ -62,7 +58,7 @@ impl<E: Engine> Machine<E> {
             debug_assert_eq!(forked, id, "tasks are numbered in the order of their creation");
             sched.record_cpuset(id, cpuset);
         });
-        if matches!(policy, PolicySpec::Deadline { .. }) {
+        if matches!(policy, Policy::Deadline { .. }) {
             self.push_work(cpu, KernelWork::BecomeDeadline { task });
         }
     }
@@ -93,7 +89,7 @@ impl<E: Engine> Machine<E> {
             if is_kthread {
                 sched.set_dl_special(id);
             }
-            sched.set_policy(ctx, id, to_policy(policy))
+            sched.set_policy(ctx, id, policy)
         });
         made.map_err(|why| self.policy_error(task, why))
     }
@@ -132,7 +128,7 @@ impl<E: Engine> Machine<E> {
         let spec = self.tasks[task].spec;
         let new = NewTask {
             pid: self.tasks[task].pid,
-            policy: task::Policy::Normal,
+            policy: Policy::Normal,
             nice: 0,
             group: GroupId::ROOT,
             cpus_allowed: self.mask_at_start(&self.workload.tasks[spec]),

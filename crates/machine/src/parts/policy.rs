@@ -1,22 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Scheduling policies of a workload in the scheduler's types.
+//! Bandwidth limits of a workload in the scheduler's types.
 
 use fairlab_sched::state::group::bandwidth::{Bandwidth, BandwidthError};
-use fairlab_sched::task;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::workload::{GroupSpec, PolicySpec};
-
-/// Converts the workload's policy to the scheduler's type.
-pub(crate) fn to_policy(policy: PolicySpec) -> task::Policy {
-    match policy {
-        PolicySpec::Normal => task::Policy::Normal,
-        PolicySpec::Batch => task::Policy::Batch,
-        PolicySpec::Idle => task::Policy::Idle,
-        PolicySpec::Fifo(priority) => task::Policy::Fifo(priority),
-        PolicySpec::RoundRobin(priority) => task::Policy::RoundRobin(priority),
-        PolicySpec::Deadline { runtime, deadline, period } => task::Policy::Deadline { runtime, deadline, period },
-    }
-}
+use fairlab_workload::workload::GroupSpec;
 
 /// Returns the bandwidth of a group; `None` if it has no quota.
 pub(crate) fn bandwidth_of(group: &GroupSpec) -> Result<Option<Bandwidth>, BandwidthError> {

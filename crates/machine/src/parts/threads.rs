@@ -2,12 +2,13 @@
 //! Kernel threads as tasks of a workload: `sugov:N` of a frequency domain and `ksoftirqd/N` of a CPU.
 
 use crate::hardware::Hardware;
+use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::{Behaviour, Step};
-use fairlab_workload::workload::{Affinity, Attributes, PolicySpec, TaskSpec, Workload};
+use fairlab_workload::workload::{Affinity, Attributes, TaskSpec, Workload};
 
 /// Deadline parameters of a governor's thread, as in the kernel; its runtime is not charged.
-const SUGOV_POLICY: PolicySpec = PolicySpec::Deadline {
+const SUGOV_POLICY: Policy = Policy::Deadline {
     runtime: Nanos::from_millis(1),
     deadline: Nanos::from_millis(10),
     period: Nanos::from_millis(10),

@@ -5,7 +5,6 @@ use crate::engine::Engine;
 use crate::interface::error::RunError;
 use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
-use crate::parts::policy::to_policy;
 use crate::state::Machine;
 use fairlab_sched::ids::{CpuId, GroupId};
 use fairlab_sched::task::Uclamp;
@@ -39,7 +38,7 @@ impl<E: Engine> Machine<E> {
         let id = self.tasks.id(task);
         let mask = attributes.affinity.as_ref().map(|affinity| self.to_mask(affinity));
         let group = attributes.group.map(|group| group.map_or(GroupId::ROOT, |group| self.groups[group]));
-        let policy = attributes.policy.map(to_policy);
+        let policy = attributes.policy;
         let set = self.enter(observer, cpu, KernelPath::Change, |sched, ctx| {
             policy.map_or(Ok(()), |policy| {
                 sched.check_deadline_affinity(id, policy)?;

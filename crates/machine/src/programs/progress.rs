@@ -11,8 +11,8 @@ use crate::parts::sync::{ResumeAction, StepOutcome};
 use crate::parts::units::FULL_SPEED;
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::workload::PolicySpec;
 
 /// Work that exceeds any run, for a task that spins until another task stops it.
 const ENDLESS_WORK: u128 = u64::MAX as u128;
@@ -53,7 +53,7 @@ impl<E: Engine> Machine<E> {
     /// Whether a task starts with a real-time or deadline policy, whose timers have no slack.
     fn is_realtime(&self, task: usize) -> bool {
         let policy = &self.workload.tasks[self.tasks[task].spec].start.policy;
-        matches!(policy, Some(PolicySpec::Fifo(_) | PolicySpec::RoundRobin(_) | PolicySpec::Deadline { .. }))
+        matches!(policy, Some(Policy::Fifo(_) | Policy::RoundRobin(_) | Policy::Deadline { .. }))
     }
 
     /// Ends a step on shared objects, or its rest. The task has already reached its next step. The work of

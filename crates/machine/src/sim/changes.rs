@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::interface::error::RunError;
 use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
-use crate::parts::policy::{to_bandwidth, to_policy};
+use crate::parts::policy::to_bandwidth;
 use crate::state::Machine;
 use fairlab_sched::classes::deadline::admission::PolicyError;
 use fairlab_sched::ids::{CpuId, CpusetId, GroupId, TaskId};
@@ -250,8 +250,7 @@ impl<E: Engine> Machine<E> {
             return made("nice");
         }
         if let Some(policy) = attributes.policy {
-            let set = self
-                .enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_policy(ctx, id, to_policy(policy)));
+            let set = self.enter(observer, cpu, KernelPath::Change, |sched, ctx| sched.set_policy(ctx, id, policy));
             if set.is_ok() {
                 self.requeue_waiter(observer, cpu, task);
             }

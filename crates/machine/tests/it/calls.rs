@@ -7,12 +7,13 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::probe::SchedObserver;
+use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::Step;
-use fairlab_workload::workload::{Attributes, Objects, PolicySpec, TaskSpec, Workload};
+use fairlab_workload::workload::{Attributes, Objects, TaskSpec, Workload};
 
 /// Returns a task of CPU 0 with this policy.
-fn task(at_us: u64, policy: Option<PolicySpec>, steps: Vec<Step>) -> TaskSpec {
+fn task(at_us: u64, policy: Option<Policy>, steps: Vec<Step>) -> TaskSpec {
     let spec = task_of_steps("task", Some(0), at_us, steps);
     TaskSpec { start: Attributes { policy, ..spec.start }, ..spec }
 }
@@ -67,7 +68,7 @@ fn run_with_lines(keys: &str, cpus: usize, line_ns: u64, tasks: Vec<TaskSpec>) -
 #[test]
 fn without_preemption_a_woken_task_waits_for_the_wakers_return() {
     let woken_at = |preemption: &str| {
-        let waiter = task(0, Some(PolicySpec::Fifo(50)), vec![Step::FutexWait(0), Step::Mark(1)]);
+        let waiter = task(0, Some(Policy::Fifo(50)), vec![Step::FutexWait(0), Step::Mark(1)]);
         let poster = task(20_000, None, vec![Step::FutexPost(0), Step::Mark(2)]);
         let marks = run(&format!("preemption = \"{preemption}\"\n"), vec![waiter, poster]);
         assert!(marks.at(1, 2) > marks.at(0, 1), "the waiter has the higher priority: {:?}", marks.0);
@@ -92,7 +93,7 @@ fn a_sleep_costs_its_call_and_ends_late_by_the_slack_of_fair_tasks() {
         "a sleep has about 1900 instructions, a switch and an interrupt: {plain}"
     );
     assert_eq!(ends_at("timer_slack_ns = 50000\n", None), plain + 50);
-    let fifo = Some(PolicySpec::Fifo(1));
+    let fifo = Some(Policy::Fifo(1));
     assert_eq!(ends_at("timer_slack_ns = 50000\n", fifo), ends_at("", fifo));
 }
 

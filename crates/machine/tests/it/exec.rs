@@ -8,10 +8,11 @@ use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::interface::wakeup::WakeKind;
 use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::kernel_build::KernelBuild;
 use fairlab_workload::step::{Behaviour, Step};
-use fairlab_workload::workload::{Affinity, Attributes, PolicySpec, TaskSpec, Workload};
+use fairlab_workload::workload::{Affinity, Attributes, TaskSpec, Workload};
 
 const MS: Nanos = Nanos::from_millis(1);
 
@@ -25,7 +26,7 @@ impl Behaviour for OneShotProgram {
 }
 
 /// Returns a task that is bound to CPU 0 until it gets attributes of its list.
-fn task(name: &str, policy: PolicySpec, attributes: Vec<Attributes>, steps: Vec<Step>) -> TaskSpec {
+fn task(name: &str, policy: Policy, attributes: Vec<Attributes>, steps: Vec<Step>) -> TaskSpec {
     let on_first = Some(Affinity::Cpus(vec![0]));
     TaskSpec {
         name: name.to_owned(),
@@ -46,13 +47,13 @@ fn task(name: &str, policy: PolicySpec, attributes: Vec<Attributes>, steps: Vec<
 
 /// Runs two CPUs. On the first one, a task works 1 ms, may then use both CPUs, calls exec, and works 4 ms,
 /// optionally beside a task that stays there. `first` is the step directly before the exec.
-fn run(policy: PolicySpec, beside: bool, first: Step) -> TestRun {
+fn run(policy: Policy, beside: bool, first: Step) -> TestRun {
     let scenario = fairlab_workload::scenario::parse("two.scn", "cpus 2\nend 30ms").expect("a machine");
     let anywhere = Attributes { affinity: Some(Affinity::All), ..Attributes::default() };
     let steps = vec![Step::Run(MS), first, Step::Exec, Step::Run(Nanos(4 * MS.0))];
     let mut tasks = vec![task("program", policy, vec![anywhere], steps)];
     if beside {
-        tasks.push(task("hog", PolicySpec::Normal, Vec::new(), vec![Step::Run(Nanos(20 * MS.0))]));
+        tasks.push(task("hog", Policy::Normal, Vec::new(), vec![Step::Run(Nanos(20 * MS.0))]));
     }
     let setup = Setup { workload: Workload { tasks, ..Workload::default() }, ..Setup::from_scenario(scenario) };
     crate::common::run_machine(
@@ -68,7 +69,7 @@ fn ran_on(run: &TestRun) -> [f64; 2] {
 
 #[test]
 fn a_task_that_shares_its_cpu_goes_to_the_idle_one_when_it_calls_exec_and_does_not_sleep_for_that() {
-    let run = run(PolicySpec::Normal, true, Step::SetAttributes(0));
+    let run = run(Policy::Normal, true, Step::SetAttributes(0));
     assert_eq!(ran_on(&run), [1.0, 4.0]);
     assert_eq!(run.runtime_ms("program"), 5.0);
     // The hog is alone once the program has left.
@@ -79,17 +80,17 @@ fn a_task_that_shares_its_cpu_goes_to_the_idle_one_when_it_calls_exec_and_does_n
 
 #[test]
 fn a_task_that_is_alone_on_its_cpu_stays_there() {
-    assert_eq!(ran_on(&run(PolicySpec::Normal, false, Step::SetAttributes(0))), [5.0, 0.0]);
+    assert_eq!(ran_on(&run(Policy::Normal, false, Step::SetAttributes(0))), [5.0, 0.0]);
 }
 
 #[test]
 fn a_task_that_may_use_no_other_cpu_stays_there() {
-    assert_eq!(ran_on(&run(PolicySpec::Normal, true, Step::Mark(0))), [5.0, 0.0]);
+    assert_eq!(ran_on(&run(Policy::Normal, true, Step::Mark(0))), [5.0, 0.0]);
 }
 
 #[test]
 fn a_real_time_task_stays_where_it_is() {
-    assert_eq!(ran_on(&run(PolicySpec::Fifo(1), true, Step::SetAttributes(0))), [5.0, 0.0]);
+    assert_eq!(ran_on(&run(Policy::Fifo(1), true, Step::SetAttributes(0))), [5.0, 0.0]);
 }
 
 /// Numbers of exec calls, and of those that selected another CPU.

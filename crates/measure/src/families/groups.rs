@@ -15,8 +15,9 @@ use crate::slot_mut;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::{Machine, START};
 use fairlab_sched::ids::TaskId;
+use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
-use fairlab_workload::workload::{Affinity, Attributes, Change, PolicySpec, Workload};
+use fairlab_workload::workload::{Affinity, Attributes, Change, Workload};
 use std::collections::BTreeMap;
 
 /// `cpu.shares` that count for a group with `cpu.idle`.
@@ -142,7 +143,7 @@ fn attributes_of(workload: &Workload, spec: usize) -> impl Iterator<Item = &Attr
 }
 
 fn is_always_fair(workload: &Workload, spec: usize) -> bool {
-    let is_fair = |policy: &PolicySpec| matches!(policy, PolicySpec::Normal | PolicySpec::Batch | PolicySpec::Idle);
+    let is_fair = |policy: &Policy| matches!(policy, Policy::Normal | Policy::Batch | Policy::Idle);
     let later = attributes_of(workload, spec).filter_map(|set| set.policy.as_ref());
     workload.tasks[spec].start.policy.iter().chain(later).all(is_fair)
 }

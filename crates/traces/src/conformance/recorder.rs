@@ -15,6 +15,7 @@ use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::TaskId;
 use fairlab_sched::probe::{EevdfEvent, Event, LagMoment, SchedObserver};
 use fairlab_sched::units::Nanos;
+use fairlab_workload::policy::policy_word;
 use std::io::{self, Write};
 
 /// Writer of the records of a run.
@@ -69,7 +70,7 @@ impl<W: Write> ConformanceRecorder<W> {
         let group_name = |group: Option<usize>| group.map(|group| self.groups[group].clone());
         let tasks = workload.tasks.iter().map(|task| CaseTask {
             name: task.name.clone(),
-            policy: task.start.policy.unwrap_or_default().to_string(),
+            policy: policy_word(task.start.policy.unwrap_or_default()),
             nice: task.start.nice.unwrap_or(0),
             slice_ns: task.start.slice.map(|slice| slice.0),
             group: group_name(task.start.group.flatten()),

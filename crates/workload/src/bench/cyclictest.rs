@@ -5,8 +5,9 @@ use super::{BenchModel, Benchmark, CommandLine, RepeatedSteps, RunContext, creat
 use crate::message::Message;
 use crate::serde_time::{nanos, optional_nanos};
 use crate::step::{Step, TimerMode, TimerRef};
-use crate::workload::{Affinity, Attributes, PolicySpec, Workload};
+use crate::workload::{Affinity, Attributes, Workload};
 use clap::Args;
+use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -96,7 +97,7 @@ impl Cyclictest {
             spec.start_cpu = cpu;
             spec.own_timers = vec!["interval".to_owned()];
             spec.start = Attributes {
-                policy: Some(if priority == 0 { PolicySpec::Normal } else { PolicySpec::Fifo(priority) }),
+                policy: Some(if priority == 0 { Policy::Normal } else { Policy::Fifo(priority) }),
                 affinity: self.pinned.then(|| Affinity::Cpus(vec![cpu])),
                 ..Attributes::default()
             };
@@ -220,6 +221,6 @@ mod tests {
         let workload = Cyclictest { hogs: 2, pinned: true, ..bench }.workload(2);
         assert_eq!(workload.tasks.len(), 5);
         assert_eq!(workload.tasks[2].start.affinity, Some(Affinity::Cpus(vec![0])));
-        assert_eq!(workload.tasks[1].start.policy, Some(PolicySpec::Fifo(1)));
+        assert_eq!(workload.tasks[1].start.policy, Some(Policy::Fifo(1)));
     }
 }

@@ -18,9 +18,11 @@ mod tests;
 
 pub use read::parse;
 
+use crate::policy::policy_word;
 use crate::step::TaskIndex;
-use crate::workload::{Affinity, Attributes, GroupSpec, Objects, PolicySpec, TaskSpec, Workload};
+use crate::workload::{Affinity, Attributes, GroupSpec, Objects, TaskSpec, Workload};
 use behaviour::RecordedCursor;
+use fairlab_sched::task::Policy;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_sched::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use std::collections::BTreeMap;
@@ -35,7 +37,7 @@ pub const VERSION: u32 = 1;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordedPriority {
     /// Policy of the fair class, or one of fixed priority.
-    pub policy: PolicySpec,
+    pub policy: Policy,
     /// Nice value of a fair task, -20 to 19.
     pub nice: i8,
 }
@@ -45,8 +47,8 @@ impl RecordedPriority {
     /// for others.
     pub fn from_prio(prio: i32) -> Option<Self> {
         match prio {
-            100..=139 => Some(Self { policy: PolicySpec::Normal, nice: (prio - 120) as i8 }),
-            0..=98 => Some(Self { policy: PolicySpec::Fifo((99 - prio) as u8), nice: 0 }),
+            100..=139 => Some(Self { policy: Policy::Normal, nice: (prio - 120) as i8 }),
+            0..=98 => Some(Self { policy: Policy::Fifo((99 - prio) as u8), nice: 0 }),
             _ => None,
         }
     }
@@ -258,7 +260,7 @@ impl SetKey {
     fn from_op(op: RecordedOp) -> Self {
         match op {
             RecordedOp::Group(group) => Self::Group(group),
-            RecordedOp::Priority(priority) => Self::Priority(priority.nice, priority.policy.to_string()),
+            RecordedOp::Priority(priority) => Self::Priority(priority.nice, policy_word(priority.policy)),
             _ => unreachable!("only groups and priorities are attributes"),
         }
     }

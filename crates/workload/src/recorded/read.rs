@@ -8,7 +8,7 @@ use crate::scenario::tokens::{Token, Tokens};
 use crate::source_text::SourceText;
 use crate::step::TaskIndex;
 use crate::suggest;
-use crate::workload::PolicySpec;
+use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 
@@ -251,13 +251,10 @@ impl<'a> RecordedReader<'a> {
 fn parse_priority(words: &Tokens<'_>, word: Token<'_>) -> Result<Option<RecordedPriority>, Message> {
     if let Some(value) = word.value_of("nice") {
         let nice = words.parse_number(value, -20..=19)?;
-        return Ok(Some(RecordedPriority {
-            policy: PolicySpec::Normal,
-            nice: i8::try_from(nice).expect("a nice value"),
-        }));
+        return Ok(Some(RecordedPriority { policy: Policy::Normal, nice: i8::try_from(nice).expect("a nice value") }));
     }
     let policy = parse_policy(words, word)?;
-    if let Some(PolicySpec::Deadline { .. }) = policy {
+    if let Some(Policy::Deadline { .. }) = policy {
         let help = "a trace does not contain runtimes and periods; write fifo=99";
         return Err(words.error(word, "a recorded task cannot have a deadline").with_help(help));
     }

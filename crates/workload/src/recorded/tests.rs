@@ -10,7 +10,7 @@ fn small() -> RecordedWorkload {
         ops: ops.to_vec(),
         ..RecordedTask::default()
     };
-    let fifo = RecordedPriority { policy: PolicySpec::Fifo(3), nice: 0 };
+    let fifo = RecordedPriority { policy: Policy::Fifo(3), nice: 0 };
     let mut tasks = vec![
         task(
             "a-1",
@@ -89,7 +89,7 @@ fn steps_follow_the_operations_and_the_timer_keeps_its_times() {
     let spec = &workload.tasks[1];
     assert_eq!(spec.start.affinity, Some(Affinity::Cpus(vec![1])), "it begins where it was");
     assert_eq!(spec.attributes[0].affinity, Some(Affinity::Cpus(vec![0, 1])));
-    assert_eq!(spec.attributes[1].policy, Some(PolicySpec::Fifo(3)));
+    assert_eq!(spec.attributes[1].policy, Some(Policy::Fifo(3)));
     assert_eq!(workload.tasks[2].start_at, None);
     assert_eq!(workload.tasks[2].start.group, Some(Some(1)));
     assert_eq!((workload.groups[1].name.as_str(), workload.groups[1].parent), ("/a/b.slice", Some(0)));

@@ -4,7 +4,8 @@
 //! The operations of a task follow it, in lines that end where the task blocks.
 
 use super::{KEYWORD, RecordedOp, RecordedPriority, RecordedTask, RecordedWorkload, VERSION};
-use crate::workload::PolicySpec;
+use crate::policy::policy_word;
+use fairlab_sched::task::Policy;
 use std::fmt::Write;
 
 /// Largest number of operations on a line.
@@ -88,7 +89,7 @@ impl RecordedWorkload {
 /// Returns a priority as one word.
 fn priority(priority: RecordedPriority) -> String {
     match priority.policy {
-        PolicySpec::Normal => format!("nice={}", priority.nice),
-        other => other.to_string(),
+        Policy::Normal => format!("nice={}", priority.nice),
+        policy => policy_word(policy),
     }
 }

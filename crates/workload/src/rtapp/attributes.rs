@@ -14,7 +14,8 @@ use crate::message::Message;
 use crate::policy::PolicyKind;
 use crate::source_text::SourceText;
 use crate::suggest;
-use crate::workload::{Affinity, Attributes, PolicySpec};
+use crate::workload::{Affinity, Attributes};
+use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
 
 /// Shortest runtime of a deadline task that the kernel accepts, in ns (`1 << DL_SCALE`).
@@ -208,7 +209,7 @@ impl AttributeChanges {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct EffectiveAttributes {
-    policy: PolicySpec,
+    policy: Policy,
     nice: i8,
     affinity: Affinity,
     util_min: Option<u32>,
@@ -295,8 +296,7 @@ impl RtAppThread {
             PolicyKind::Fifo | PolicyKind::RoundRobin => {
                 let Ok(priority @ 1..=99) = u8::try_from(priority) else { return out_of("1..99") };
                 let is_fifo = policy == PolicyKind::Fifo;
-                self.current.policy =
-                    if is_fifo { PolicySpec::Fifo(priority) } else { PolicySpec::RoundRobin(priority) };
+                self.current.policy = if is_fifo { Policy::Fifo(priority) } else { Policy::RoundRobin(priority) };
             }
             PolicyKind::Deadline => {
                 if priority != 0 {
@@ -306,11 +306,11 @@ impl RtAppThread {
             }
             PolicyKind::Normal | PolicyKind::Batch | PolicyKind::Idle => {
                 let Ok(nice @ -20..=19) = i8::try_from(priority) else { return out_of("-20..19") };
-                if policy != self.assumed_policy || self.current.policy == PolicySpec::Normal {
+                if policy != self.assumed_policy || self.current.policy == Policy::Normal {
                     self.current.policy = match policy {
-                        PolicyKind::Batch => PolicySpec::Batch,
-                        PolicyKind::Idle => PolicySpec::Idle,
-                        _ => PolicySpec::Normal,
+                        PolicyKind::Batch => Policy::Batch,
+                        PolicyKind::Idle => Policy::Idle,
+                        _ => Policy::Normal,
                     };
                 }
                 if policy != PolicyKind::Idle {
@@ -342,7 +342,7 @@ impl RtAppThread {
     }
 
     fn check_deadline_affinity(&mut self, source: SourceText<'_>, task: &SchedData) {
-        if matches!(self.current.policy, PolicySpec::Deadline { .. }) && self.current.affinity != Affinity::All {
+        if matches!(self.current.policy, Policy::Deadline { .. }) && self.current.affinity != Affinity::All {
             let what = "Linux refuses to bind a deadline task to some of the CPUs unless they are a cpuset of their own; \
                         rt-app would stop";
             self.warn(source, task.at, what);
@@ -358,7 +358,7 @@ impl RtAppThread {
     }
 }
 
-fn deadline_policy(source: SourceText<'_>, data: &SchedData) -> Result<PolicySpec, Message> {
+fn deadline_policy(source: SourceText<'_>, data: &SchedData) -> Result<Policy, Message> {
     let SchedData { runtime, deadline, period, .. } = *data;
     if runtime.0 < MIN_DL_RUNTIME_NS {
         let error = source.error(data.at, "a deadline task needs a \"dl-runtime\" of at least 2 us");
@@ -370,5 +370,5 @@ fn deadline_policy(source: SourceText<'_>, data: &SchedData) -> Result<PolicySpe
         );
         return Err(source.error(data.at, message));
     }
-    Ok(PolicySpec::Deadline { runtime, deadline, period })
+    Ok(Policy::Deadline { runtime, deadline, period })
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 use super::*;
 use crate::step::{Behaviour, Step, TimerMode, TimerRef};
-use crate::workload::{Affinity, Attributes, GroupSpec, PolicySpec, TaskSpec};
+use crate::workload::{Affinity, Attributes, GroupSpec, TaskSpec};
+use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
 
 fn workload(text: &str) -> Workload {
@@ -325,10 +326,10 @@ fn attributes_are_set_at_the_start_of_each_phase_that_changes_them() {
     let cpus = |cpus: &[u32]| Some(Affinity::Cpus(cpus.to_vec()));
     let none = Attributes::default;
     assert_eq!(sets[0], Attributes { nice: Some(-5), affinity: cpus(&[0, 1]), ..none() });
-    let fifo = Attributes { policy: Some(PolicySpec::Fifo(10)), uclamp_min: Some(100), affinity: cpus(&[2]), ..none() };
+    let fifo = Attributes { policy: Some(Policy::Fifo(10)), uclamp_min: Some(100), affinity: cpus(&[2]), ..none() };
     assert_eq!(sets[1], fifo);
     // Clamps stay; the nice value that a fair phase does not name is 0.
-    assert_eq!(sets[2], Attributes { policy: Some(PolicySpec::Normal), nice: Some(0), ..none() });
+    assert_eq!(sets[2], Attributes { policy: Some(Policy::Normal), nice: Some(0), ..none() });
     assert_eq!(sets[3], Attributes { affinity: cpus(&[0, 1]), ..none() });
     // In the second loop the clamp already has its value.
     assert_eq!(sets[4], Attributes { uclamp_min: None, ..sets[1].clone() });
@@ -346,25 +347,25 @@ fn a_plain_task_changes_no_attributes() {
 fn a_priority_without_a_policy_keeps_the_policy_that_the_phase_found() {
     let keys = r#""policy" : "SCHED_RR", "phases" : { "a" : { "run" : 1 }, "b" : { "run" : 1, "priority" : 40 } }"#;
     let sets = task(keys).tasks.remove(0).attributes;
-    let policies: Vec<Option<PolicySpec>> = sets.iter().map(|set| set.policy).collect();
-    assert_eq!(policies, [Some(PolicySpec::RoundRobin(10)), Some(PolicySpec::RoundRobin(40))]);
+    let policies: Vec<Option<Policy>> = sets.iter().map(|set| set.policy).collect();
+    assert_eq!(policies, [Some(Policy::RoundRobin(10)), Some(Policy::RoundRobin(40))]);
 }
 
 #[test]
 fn every_policy_is_known() {
     for (keys, policy) in [
-        (r#""policy" : "SCHED_BATCH""#, PolicySpec::Batch),
-        (r#""policy" : "SCHED_IDLE""#, PolicySpec::Idle),
-        (r#""policy" : "SCHED_FIFO", "priority" : 99"#, PolicySpec::Fifo(99)),
+        (r#""policy" : "SCHED_BATCH""#, Policy::Batch),
+        (r#""policy" : "SCHED_IDLE""#, Policy::Idle),
+        (r#""policy" : "SCHED_FIFO", "priority" : 99"#, Policy::Fifo(99)),
         (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10, "dl-deadline" : 20, "dl-period" : 30"#, {
-            PolicySpec::Deadline { runtime: us(10), deadline: us(20), period: us(30) }
+            Policy::Deadline { runtime: us(10), deadline: us(20), period: us(30) }
         }),
         (r#""policy" : "SCHED_DEADLINE", "dl-runtime" : 10"#, {
-            PolicySpec::Deadline { runtime: us(10), deadline: us(10), period: us(10) }
+            Policy::Deadline { runtime: us(10), deadline: us(10), period: us(10) }
         }),
         (r#""policy" : "SCHED_DEADLINE", "runtime" : 10, "period" : 30, "deadline" : 20"#, {
             // In the old grammar "runtime" is the event as well.
-            PolicySpec::Deadline { runtime: us(10), deadline: us(20), period: us(30) }
+            Policy::Deadline { runtime: us(10), deadline: us(20), period: us(30) }
         }),
     ] {
         let sets = task(&format!(r#"{keys}, "run" : 1"#)).tasks.remove(0).attributes;
@@ -462,12 +463,8 @@ fn the_runtime_of_a_fair_task_is_its_slice_until_a_new_policy() {
     let workload = task(keys);
     let sets: Vec<_> = workload.tasks[0].attributes.iter().map(|set| (set.policy, set.slice)).collect();
     let slice = |us| Some(Nanos::from_micros(us));
-    let expected = [
-        (None, slice(3000)),
-        (Some(PolicySpec::Batch), None),
-        (None, slice(500)),
-        (Some(PolicySpec::Normal), slice(500)),
-    ];
+    let expected =
+        [(None, slice(3000)), (Some(Policy::Batch), None), (None, slice(500)), (Some(Policy::Normal), slice(500))];
     assert_eq!(sets, expected);
 }
 
@@ -547,7 +544,7 @@ fn the_global_section_sets_duration_policy_and_priority_inheritance() {
     let workload = workload(text);
     assert_eq!(workload.duration, Some(Nanos::from_secs(7)));
     assert!(workload.objects.priority_inheritance);
-    assert_eq!(workload.tasks[0].attributes[0].policy, Some(PolicySpec::Fifo(10)));
+    assert_eq!(workload.tasks[0].attributes[0].policy, Some(Policy::Fifo(10)));
     assert!(has_warning(&workload, "ignored: logdir, gnuplot"));
     assert!(has_warning(&workload, "\"frag\""));
     assert_eq!(workload.warnings.len(), 2);

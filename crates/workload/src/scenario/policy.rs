@@ -4,7 +4,7 @@
 use super::tokens::{Token, Tokens};
 use crate::message::Message;
 use crate::policy::PolicyKind;
-use crate::workload::PolicySpec;
+use fairlab_sched::task::Policy;
 
 /// Shortest runtime of a deadline task that the kernel accepts, in ns (`1 << DL_SCALE`).
 const MIN_DL_RUNTIME_NS: u64 = 1024;
@@ -13,16 +13,16 @@ const MIN_DL_RUNTIME_NS: u64 = 1024;
 const MAX_DL_LEN: usize = 127;
 
 /// Returns the policy that a word names, or `None` if the word is no policy.
-pub(crate) fn parse_policy(words: &Tokens<'_>, word: Token<'_>) -> Result<Option<PolicySpec>, Message> {
+pub(crate) fn parse_policy(words: &Tokens<'_>, word: Token<'_>) -> Result<Option<Policy>, Message> {
     let named = PolicyKind::ALL.iter().find_map(|kind| Some((kind, word.option(kind.keyword())?)));
     let Some((kind, value)) = named else { return Ok(None) };
     let priority = || words.parse_small(value, 1..=99).map(|p| u8::try_from(p).expect("a priority below 100"));
     Ok(Some(match kind {
-        PolicyKind::Normal => PolicySpec::Normal,
-        PolicyKind::Batch => PolicySpec::Batch,
-        PolicyKind::Idle => PolicySpec::Idle,
-        PolicyKind::Fifo => PolicySpec::Fifo(priority()?),
-        PolicyKind::RoundRobin => PolicySpec::RoundRobin(priority()?),
+        PolicyKind::Normal => Policy::Normal,
+        PolicyKind::Batch => Policy::Batch,
+        PolicyKind::Idle => Policy::Idle,
+        PolicyKind::Fifo => Policy::Fifo(priority()?),
+        PolicyKind::RoundRobin => Policy::RoundRobin(priority()?),
         PolicyKind::Deadline => parse_deadline(words, word, value)?,
     }))
 }
@@ -32,7 +32,7 @@ pub(super) fn policies() -> String {
     PolicyKind::ALL.iter().map(|kind| kind.syntax()).collect::<Vec<_>>().join(", ")
 }
 
-fn parse_deadline(words: &Tokens<'_>, word: Token<'_>, value: Token<'_>) -> Result<PolicySpec, Message> {
+fn parse_deadline(words: &Tokens<'_>, word: Token<'_>, value: Token<'_>) -> Result<Policy, Message> {
     let malformed = || words.error(word, format!("`{}` is not dl=RUNTIME/DEADLINE/PERIOD", word.text));
     if value.text.len() > MAX_DL_LEN {
         return Err(malformed());
@@ -45,5 +45,5 @@ fn parse_deadline(words: &Tokens<'_>, word: Token<'_>, value: Token<'_>) -> Resu
         let rule = format!("`{}` breaks {MIN_DL_RUNTIME_NS} ns <= runtime <= deadline <= period", word.text);
         return Err(words.error(value, rule));
     }
-    Ok(PolicySpec::Deadline { runtime, deadline, period })
+    Ok(Policy::Deadline { runtime, deadline, period })
 }

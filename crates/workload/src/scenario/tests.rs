@@ -2,8 +2,9 @@
 use super::*;
 use crate::message::Message;
 use crate::step::Step;
-use crate::workload::{Affinity, Attributes, Change, PacketLoad, PolicySpec, Quota};
+use crate::workload::{Affinity, Attributes, Change, PacketLoad, Quota};
 use fairlab_sched::series::KernelSeries;
+use fairlab_sched::task::Policy;
 use fairlab_sched::topology::TopologyLevel;
 
 fn scenario(text: &str) -> Scenario {
@@ -84,7 +85,7 @@ fn options_of_a_task_stand_before_between_and_behind_operations() {
     let task = &scenario.workload.tasks[0];
     let expected = Attributes {
         reclaims: false,
-        policy: Some(PolicySpec::RoundRobin(7)),
+        policy: Some(Policy::RoundRobin(7)),
         nice: Some(-5),
         affinity: Some(Affinity::Cpus(vec![1, 2])),
         uclamp_min: Some(100),
@@ -157,7 +158,7 @@ fn changes_keep_the_order_of_the_file_and_may_stand_above_their_task() {
     assert_eq!(*first_at, Nanos::from_millis(5));
     assert_eq!(*first, task(Attributes { affinity: Some(Affinity::Cpus(vec![1, 2])), ..empty() }));
     assert_eq!(changes[1].1, task(Attributes { nice: Some(-3), ..empty() }));
-    let deadline = PolicySpec::Deadline { runtime: us(1000), deadline: us(2000), period: us(3000) };
+    let deadline = Policy::Deadline { runtime: us(1000), deadline: us(2000), period: us(3000) };
     assert_eq!(changes[2].1, task(Attributes { policy: Some(deadline), ..empty() }));
     assert_eq!(changes[4].1, task(Attributes { uclamp_min: Some(10), uclamp_max: Some(20), ..empty() }));
     assert_eq!(changes[6].1, task(Attributes { group: Some(None), ..empty() }));

@@ -13,9 +13,9 @@ use crate::import::event::{InternedName, Recording, ThreadRef, TraceEvent, Trace
 use crate::import::threads::TraceThreads;
 use fairlab_machine::hardware::Hardware;
 use fairlab_sched::ctx::PrevState;
+use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::recorded::{RecordedOp, RecordedPriority};
-use fairlab_workload::workload::PolicySpec;
 use std::collections::BTreeSet;
 
 /// Units of work per nanosecond at full speed.
@@ -351,7 +351,7 @@ impl<'a> WorkloadBuilder<'a> {
 fn priority(gaps: &mut Gaps, prio: i32) -> Option<RecordedPriority> {
     if prio < 0 {
         gaps.deadline_threads += 1;
-        return Some(RecordedPriority { policy: PolicySpec::Fifo(99), nice: 0 });
+        return Some(RecordedPriority { policy: Policy::Fifo(99), nice: 0 });
     }
     RecordedPriority::from_prio(prio)
 }
