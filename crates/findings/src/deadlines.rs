@@ -74,7 +74,7 @@ impl Rule for MissedDeadlines {
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         let of_family = |(&family, late): (&usize, &super::Occurrences<LateJob>)| {
-            let (time, job) = late.worst.as_ref()?;
+            let (_, job) = late.worst.as_ref()?;
             let (name, jobs) = ((about.name)(job.task), self.jobs[&family]);
             let evidence = MissedDeadlineEvidence {
                 family: about.families[family].clone(),
@@ -84,12 +84,8 @@ impl Rule for MissedDeadlines {
             };
             Some(Finding {
                 severity: Self::INFO.severity.of(late.count * JOBS_PER_MISS > jobs),
-                count: late.count,
-                total_ns: late.total.0,
-                worst_ns: time.0,
                 at_ns: moment(job.until).saturating_sub(1),
-                last_ns: moment(late.last),
-                ..Self::INFO.finding(evidence, Question::Task(name))
+                ..late.in_finding(Self::INFO.finding(evidence, Question::Task(name)))
             })
         };
         self.late.iter().filter_map(of_family).collect()

@@ -230,12 +230,8 @@ impl Rule for IdleCpus {
             };
             Some(Finding {
                 severity: Self::INFO.severity.of(is_bad),
-                count: tally.count,
-                total_ns: tally.total.0,
-                worst_ns: time.0,
                 at_ns: moment(worst.from) + time.0 / 2,
-                last_ns: moment(tally.last),
-                ..Self::INFO.finding(evidence, Question::Cpu(worst.idle.0))
+                ..tally.in_finding(Self::INFO.finding(evidence, Question::Cpu(worst.idle.0)))
             })
         });
         found.collect()

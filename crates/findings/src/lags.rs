@@ -106,7 +106,7 @@ fn findings<'a>(about: &'a FindingContext<'_>, found: &'a ByFamily<WorstLag>) ->
             && u128::from(found.count) * 1_000_000_000 > u128::from(PER_SECOND) * u128::from(length_ns)
     };
     found.iter().filter(move |(_, found)| is_often(found)).filter_map(move |(&family, found)| {
-        let (time, WorstLag { task, at, lag }) = found.worst.as_ref()?;
+        let (_, WorstLag { task, at, lag }) = found.worst.as_ref()?;
         let name = (about.name)(*task);
         let evidence = LimitedLagEvidence {
             family: about.families[family].clone(),
@@ -115,12 +115,8 @@ fn findings<'a>(about: &'a FindingContext<'_>, found: &'a ByFamily<WorstLag>) ->
             lag_ns: lag.lag,
         };
         Some(Finding {
-            count: found.count,
-            total_ns: found.total.0,
-            worst_ns: time.0,
             at_ns: moment(*at),
-            last_ns: moment(found.last),
-            ..LimitedLags::INFO.finding(evidence, Question::Task(name))
+            ..found.in_finding(LimitedLags::INFO.finding(evidence, Question::Task(name)))
         })
     })
 }

@@ -239,6 +239,17 @@ impl<W> Occurrences<W> {
             self.worst = Some((time, what));
         }
     }
+
+    /// Returns a finding with the number and the times of the occurrences.
+    fn in_finding(&self, finding: Finding) -> Finding {
+        Finding {
+            count: self.count,
+            total_ns: self.total.0,
+            worst_ns: self.worst.as_ref().map_or(0, |(time, _)| time.0),
+            last_ns: moment(self.last),
+            ..finding
+        }
+    }
 }
 
 /// Occurrences of a finding, by index of the family.

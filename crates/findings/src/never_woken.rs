@@ -123,15 +123,11 @@ fn by_family<'a>(
 }
 
 fn finding(about: &FindingContext<'_>, evidence: Evidence, found: &Occurrences<(usize, Nanos)>) -> Option<Finding> {
-    let (time, (task, _)) = found.worst?;
+    let (_, (task, _)) = found.worst?;
     Some(Finding {
-        count: found.count,
-        total_ns: found.total.0,
-        worst_ns: time.0,
         is_open: true,
-        last_ns: moment(found.last),
         at_ns: moment(about.now).saturating_sub(1),
-        ..NeverWoken::INFO.finding(evidence, Question::Task((about.name)(task)))
+        ..found.in_finding(NeverWoken::INFO.finding(evidence, Question::Task((about.name)(task))))
     })
 }
 

@@ -103,14 +103,10 @@ impl Rule for ServedTasks {
             };
             Some(Finding {
                 severity: Self::INFO.severity.of(*time > self.starvation),
-                count: found.count,
-                total_ns: found.total.0,
-                worst_ns: time.0,
                 awaited: Some("a CPU".to_owned()),
                 // Just before the wait ends, so that the explanation covers all of it.
                 at_ns: moment(wait.episode.until).saturating_sub(1),
-                last_ns: moment(found.last),
-                ..Self::INFO.finding(evidence, Question::Task(name))
+                ..found.in_finding(Self::INFO.finding(evidence, Question::Task(name)))
             })
         };
         self.waits.iter().filter_map(of_family).collect()

@@ -131,7 +131,7 @@ impl Rule for Shares {
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         let found = self.found.iter().filter_map(|(&family, tally)| {
-            let (time, (task, worst)) = tally.worst.as_ref()?;
+            let (_, (task, worst)) = tally.worst.as_ref()?;
             let name = (about.name)(*task);
             let evidence = UnfairShareEvidence {
                 family: about.families[family].clone(),
@@ -141,12 +141,8 @@ impl Rule for Shares {
                 window_ns: WINDOW.0,
             };
             Some(Finding {
-                count: tally.count,
-                total_ns: tally.total.0,
-                worst_ns: time.0,
                 at_ns: moment(worst.at).saturating_sub(1),
-                last_ns: moment(tally.last),
-                ..Self::INFO.finding(evidence, Question::Task(name))
+                ..tally.in_finding(Self::INFO.finding(evidence, Question::Task(name)))
             })
         });
         found.collect()

@@ -144,7 +144,7 @@ impl Rule for GroupShares {
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         let Some(machine) = about.machine else { return Vec::new() };
         let found = self.found.iter().filter_map(|(&group, found)| {
-            let (time, (task, worst)) = found.worst.as_ref()?;
+            let (_, (task, worst)) = found.worst.as_ref()?;
             let evidence = UnfairGroupEvidence {
                 group: group_path(machine, group),
                 got_ns: worst.got.0,
@@ -152,12 +152,8 @@ impl Rule for GroupShares {
                 window_ns: WINDOW.0,
             };
             Some(Finding {
-                count: found.count,
-                total_ns: found.total.0,
-                worst_ns: time.0,
                 at_ns: moment(worst.at).saturating_sub(1),
-                last_ns: moment(found.last),
-                ..Self::INFO.finding(evidence, Question::Task((about.name)(*task)))
+                ..found.in_finding(Self::INFO.finding(evidence, Question::Task((about.name)(*task))))
             })
         });
         found.collect()

@@ -200,7 +200,7 @@ fn findings(
     measure: impl Fn(&FindingWait) -> (WaitMeasure, Nanos),
 ) -> Vec<Finding> {
     let of_family = |(&family, waits): (&usize, &super::Occurrences<FindingWait>)| {
-        let (time, wait) = waits.worst.as_ref()?;
+        let (_, wait) = waits.worst.as_ref()?;
         let name = (about.name)(wait.task);
         let (measure, limit) = measure(wait);
         let evidence = WaitEvidence {
@@ -211,15 +211,11 @@ fn findings(
             behind: behind(wait),
         };
         Some(Finding {
-            count: waits.count,
-            total_ns: waits.total.0,
-            worst_ns: time.0,
             is_open: wait.episode.is_open,
             awaited: Some(awaited(about, wait.episode.reason)),
             // Just before the wait ends, so that the explanation covers all of it.
             at_ns: moment(wait.episode.until).saturating_sub(1),
-            last_ns: moment(waits.last),
-            ..rule.finding(evidence, Question::Task(name))
+            ..waits.in_finding(rule.finding(evidence, Question::Task(name)))
         })
     };
     waits.iter().filter_map(of_family).collect()
