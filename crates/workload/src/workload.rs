@@ -67,6 +67,13 @@ pub struct GroupSpec {
     pub uclamp: Option<(u32, u32)>,
 }
 
+impl GroupSpec {
+    /// Returns a group with the kernel's defaults.
+    pub const fn new(name: String, parent: Option<usize>) -> Self {
+        Self { name, parent, shares: 1024, quota: None, idle: false, uclamp: None }
+    }
+}
+
 /// Cpuset below the top cpuset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpusetSpec {
@@ -111,6 +118,29 @@ pub struct TaskSpec {
 }
 
 impl TaskSpec {
+    /// Returns a template of a task that no shell starts, without attributes and timers.
+    pub fn new<B: Behaviour + 'static>(
+        name: String,
+        family: &str,
+        behaviour: impl Fn(u32) -> B + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            name,
+            family: family.to_owned(),
+            start: Attributes::default(),
+            attributes: Vec::new(),
+            cpuset: None,
+            start_cpu: 0,
+            start_at: None,
+            own_timers: Vec::new(),
+            timer_origin: Nanos::ZERO,
+            is_from_shell: false,
+            is_kthread: false,
+            awaits_origin: false,
+            behaviour: Box::new(move |instance| Box::new(behaviour(instance))),
+        }
+    }
+
     /// Returns a kernel thread that exists from the start on the CPU `start_cpu`; its only instance runs
     /// `behaviour`.
     pub fn kthread<B: Behaviour + 'static>(
@@ -120,21 +150,7 @@ impl TaskSpec {
         start: Attributes,
         behaviour: impl Fn() -> B + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            name,
-            family: family.to_owned(),
-            start,
-            attributes: Vec::new(),
-            cpuset: None,
-            start_cpu,
-            start_at: None,
-            own_timers: Vec::new(),
-            timer_origin: Nanos::ZERO,
-            is_from_shell: false,
-            is_kthread: true,
-            awaits_origin: false,
-            behaviour: Box::new(move |_| Box::new(behaviour())),
-        }
+        Self { start, start_cpu, is_kthread: true, ..Self::new(name, family, move |_| behaviour()) }
     }
 }
 
@@ -362,7 +378,7 @@ impl Workload {
         let in_root = |task: &&mut TaskSpec| !task.is_kthread && task.start.group.flatten().is_none();
         self.tasks.iter_mut().filter(in_root).for_each(|task| task.start.group = Some(Some(group)));
         let name = "autogroup".to_owned();
-        self.groups.push(GroupSpec { name, parent: None, shares: 1024, quota: None, idle: false, uclamp: None });
+        self.groups.push(GroupSpec::new(name, None));
     }
 }
 

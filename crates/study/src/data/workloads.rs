@@ -198,15 +198,8 @@ fn prepared(
 
 /// Creates nested task groups, and puts all tasks into the innermost one.
 fn put_into_groups(workload: &mut Workload, levels: u32) {
-    let group = |level: u32| GroupSpec {
-        name: format!("level{}", level + 1),
-        parent: level.checked_sub(1).map(|parent| parent as usize),
-        shares: 1024,
-        quota: None,
-        idle: false,
-        uclamp: None,
-    };
-    workload.groups = (0..levels).map(group).collect();
+    let group = |level: usize| GroupSpec::new(format!("level{}", level + 1), level.checked_sub(1));
+    workload.groups = (0..levels as usize).map(group).collect();
     for task in &mut workload.tasks {
         task.start.group = Some(Some(levels as usize - 1));
     }

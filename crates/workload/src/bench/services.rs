@@ -8,10 +8,10 @@
 //! A service sleeps from half to one and a half times the period, works, and sleeps again. Not modelled:
 //! wake-ups of services other than by their own timers, and nested groups.
 
+use super::created_task;
 use super::random::ModelRandom;
-use super::repeating_task;
 use crate::step::{Behaviour, Step};
-use crate::workload::{GroupSpec, TaskSpec, Workload};
+use crate::workload::{Attributes, GroupSpec, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
 
 /// Services of a machine.
@@ -31,23 +31,15 @@ impl Services {
     /// Adds the services to a workload, behind its tasks. Each begins at a random time within a period.
     pub fn add_to(self, workload: &mut Workload) {
         for index in 0..self.number {
-            workload.groups.push(GroupSpec {
-                name: format!("service{index}"),
-                parent: None,
-                shares: 1024,
-                quota: None,
-                idle: false,
-                uclamp: None,
-            });
+            workload.groups.push(GroupSpec::new(format!("service{index}"), None));
             let group = workload.groups.len() - 1;
             let mut random = ModelRandom::new(self.seed, "services", u64::from(index));
             let start = random.below(self.period);
+            let behaviour = move |_| ServiceProgram { services: self, random: random.clone(), works: false };
             workload.tasks.push(TaskSpec {
+                start: Attributes { group: Some(Some(group)), ..Attributes::default() },
                 start_at: Some(start),
-                behaviour: Box::new(move |_| {
-                    Box::new(ServiceProgram { services: self, random: random.clone(), works: false })
-                }),
-                ..repeating_task(format!("service{index}"), "service", Some(group), Vec::new(), 0)
+                ..created_task(format!("service{index}"), "service", behaviour)
             });
         }
     }

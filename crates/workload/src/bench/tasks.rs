@@ -75,21 +75,7 @@ pub(super) fn created_task<B: Behaviour + 'static>(
     family: &str,
     behaviour: impl Fn(u32) -> B + Send + Sync + 'static,
 ) -> TaskSpec {
-    TaskSpec {
-        name,
-        family: family.to_owned(),
-        start: Attributes::default(),
-        attributes: Vec::new(),
-        cpuset: None,
-        start_cpu: 0,
-        start_at: None,
-        own_timers: Vec::new(),
-        timer_origin: Nanos::ZERO,
-        is_from_shell: true,
-        is_kthread: false,
-        awaits_origin: false,
-        behaviour: Box::new(move |instance| Box::new(behaviour(instance))),
-    }
+    TaskSpec { is_from_shell: true, ..TaskSpec::new(name, family, behaviour) }
 }
 
 /// Returns the task that creates others, at the start of the run, and then ends. It has to be the first one
@@ -110,35 +96,17 @@ pub(super) fn repeating_task(
     steps: Vec<Step>,
     rounds: u64,
 ) -> TaskSpec {
+    let behaviour = move |_| RepeatedSteps { steps: steps.clone(), next: 0, rounds_left: rounds };
     TaskSpec {
-        name,
-        family: family.to_owned(),
         start: Attributes { group: Some(group), ..Attributes::default() },
-        attributes: Vec::new(),
-        cpuset: None,
-        start_cpu: 0,
         start_at: Some(Nanos::ZERO),
-        own_timers: Vec::new(),
-        timer_origin: Nanos::ZERO,
-        is_from_shell: true,
-        is_kthread: false,
-        awaits_origin: false,
-        behaviour: Box::new(move |_| Box::new(RepeatedSteps { steps: steps.clone(), next: 0, rounds_left: rounds })),
+        ..created_task(name, family, behaviour)
     }
 }
 
 /// Returns task groups inside each other, as many as `levels`; a benchmark runs in the innermost one.
 pub(super) fn nested_groups(levels: u32) -> Vec<GroupSpec> {
-    (0..levels as usize)
-        .map(|level| GroupSpec {
-            name: format!("level{}", level + 1),
-            parent: level.checked_sub(1),
-            shares: 1024,
-            quota: None,
-            idle: false,
-            uclamp: None,
-        })
-        .collect()
+    (0..levels as usize).map(|level| GroupSpec::new(format!("level{}", level + 1), level.checked_sub(1))).collect()
 }
 
 #[cfg(test)]

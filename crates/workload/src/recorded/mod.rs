@@ -207,22 +207,15 @@ impl RecordedTask {
         let origin = start_at.unwrap_or(Nanos::ZERO);
         let ops: Arc<[RecordedOp]> = ops.into();
         let known = Arc::new(known);
+        let behaviour = move |_| RecordedCursor::new(Arc::clone(&ops), Arc::clone(&known), place, origin, opens);
         TaskSpec {
-            name,
-            family,
             start,
             attributes: sets,
-            cpuset: None,
             start_cpu: cpu,
             start_at,
             own_timers: vec!["recorded".to_owned()],
             timer_origin: origin,
-            is_from_shell: false,
-            is_kthread: false,
-            awaits_origin: false,
-            behaviour: Box::new(move |_| {
-                Box::new(RecordedCursor::new(Arc::clone(&ops), Arc::clone(&known), place, origin, opens))
-            }),
+            ..TaskSpec::new(name, &family, behaviour)
         }
     }
 }
@@ -235,18 +228,8 @@ pub fn is_governor_thread(name: &str) -> bool {
 /// Returns the task group with a path.
 fn group_spec(path: &str, all: &[String]) -> GroupSpec {
     let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-    GroupSpec {
-        name: path.to_owned(),
-        parent: all.iter().position(|own| own == parent),
-        shares: GROUP_SHARES,
-        quota: None,
-        idle: false,
-        uclamp: None,
-    }
+    GroupSpec::new(path.to_owned(), all.iter().position(|own| own == parent))
 }
-
-/// Default of `cpu.shares` in the kernel.
-const GROUP_SHARES: u64 = 1024;
 
 /// Key by which a set of attributes is looked up.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,7 +7,7 @@ use super::events::{Event, takes_time};
 use super::objects::Timers;
 use super::tasks::{TaskDraft, TaskReader};
 use crate::message::Message;
-use crate::step::{Behaviour, ObjectId, Step, TaskIndex, TimerRef};
+use crate::step::{ObjectId, Step, TaskIndex, TimerRef};
 use crate::suggest;
 use crate::workload::{Attributes, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
@@ -246,23 +246,16 @@ impl<'d> RtAppTask<'d> {
         let plan = Arc::clone(&self.plan);
         // The delay counts from the start of the run for all threads.
         let prologue = [self.start_barrier.filter(|_| start_at.is_some()), Some(Step::AwaitOrigin)];
+        // rt-app's main thread, on the first CPU, starts all others.
         TaskSpec {
-            name,
-            family: self.draft.name.clone(),
-            start: Attributes::default(),
             attributes: self.attributes.clone(),
             cpuset: self.cpuset,
-            // rt-app's main thread starts all others.
-            start_cpu: 0,
             start_at,
             own_timers: self.own_timers.clone(),
             timer_origin: self.draft.delay,
             is_from_shell: true,
-            is_kthread: false,
             awaits_origin: true,
-            behaviour: Box::new(move |_| -> Box<dyn Behaviour> {
-                Box::new(RtAppCursor::new(Arc::clone(&plan), prologue))
-            }),
+            ..TaskSpec::new(name, &self.draft.name, move |_| RtAppCursor::new(Arc::clone(&plan), prologue))
         }
     }
 }

@@ -81,14 +81,7 @@ impl Groups {
             return index;
         }
         self.by_name.insert(name.to_owned(), self.specs.len());
-        self.specs.push(GroupSpec {
-            name: name.to_owned(),
-            parent,
-            shares: 1024,
-            quota: None,
-            idle: false,
-            uclamp: None,
-        });
+        self.specs.push(GroupSpec::new(name.to_owned(), parent));
         self.specs.len() - 1
     }
 }

@@ -14,7 +14,7 @@ use crate::message::Message;
 use crate::object_names::ObjectNames;
 use crate::policy::PolicyKind;
 use crate::source_text::SourceText;
-use crate::step::{Behaviour, TaskIndex};
+use crate::step::TaskIndex;
 use crate::suggest;
 use crate::workload::{Affinity, Attributes, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
@@ -330,22 +330,15 @@ impl<'a> TaskLine<'a> {
         };
         let ops = self.ops.iter().map(&mut resolve).collect::<Result<Vec<_>, _>>()?;
         let program = Arc::new(Program { ops, loop_start: self.loop_start.unwrap_or(0) });
+        let behaviour = move |_| ProgramCursor::new(Arc::clone(&program), index, vary);
         Ok(TaskSpec {
-            name: name.to_owned(),
-            family: self.base.text.to_owned(),
             start: self.start.clone(),
-            attributes: Vec::new(),
             cpuset: self.cpuset,
             start_cpu: self.start_cpu,
             start_at: Some(self.start_at),
             own_timers: vec!["every".to_owned(); nr_timers],
             timer_origin: self.start_at,
-            is_from_shell: false,
-            is_kthread: false,
-            awaits_origin: false,
-            behaviour: Box::new(move |_| -> Box<dyn Behaviour> {
-                Box::new(ProgramCursor::new(Arc::clone(&program), index, vary))
-            }),
+            ..TaskSpec::new(name.to_owned(), self.base.text, behaviour)
         })
     }
 }

@@ -30,14 +30,7 @@ impl<'a> Parser<'a> {
         if self.groups.iter().any(|group| group.name == name.text) {
             return Err(words.error(name, format!("a second group `{}`", name.text)));
         }
-        let mut group = GroupSpec {
-            name: name.text.to_owned(),
-            parent: None,
-            shares: 1024,
-            quota: None,
-            idle: false,
-            uclamp: None,
-        };
+        let mut group = GroupSpec::new(name.text.to_owned(), None);
         let mut bandwidth = BandwidthOptions::default();
         while let Some(word) = words.next_optional() {
             if let Some(value) = word.value_of("parent") {
