@@ -73,19 +73,7 @@ pub(crate) fn run(
     tables.extend(scaling);
     let pictures = scaling::pictures(study, &tables);
     let outputs = by_arm.iter().rev().map(|(arm, found)| (format!("schbench, {arm}, seed 0"), found[0].page.clone()));
-    let outputs = outputs.collect();
-    let (title, source) = (study.title.clone(), study.source.clone());
-    Ok(StudyReport {
-        engine: None,
-        schema: crate::report::SCHEMA,
-        study: study.name.clone(),
-        title,
-        source,
-        notes: notes(seeds),
-        tables,
-        outputs,
-        pictures,
-    })
+    Ok(StudyReport { notes: notes(seeds), tables, outputs: outputs.collect(), pictures, ..StudyReport::of(study) })
 }
 
 /// Returns the change of a latency between the arms, in pairs of runs with the same seed.

@@ -58,19 +58,12 @@ pub(crate) fn run(
         tables.push(fill(table, &seen)?);
     }
     tables.extend(small_llc);
-    let notes = notes(options, nr_seeds);
-    let pictures = plots::pictures(&tables);
-    let (title, source) = (study.title.clone(), study.source.clone());
     Ok(StudyReport {
-        engine: None,
-        schema: crate::report::SCHEMA,
-        study: study.name.clone(),
-        title,
-        source,
-        notes,
-        tables,
+        notes: notes(options, nr_seeds),
         outputs: histograms(&seen),
-        pictures,
+        pictures: plots::pictures(&tables),
+        tables,
+        ..StudyReport::of(study)
     })
 }
 
