@@ -3,14 +3,14 @@
 
 /// Returns the known name nearest to `word`, if it is near enough to be the intended one.
 ///
-/// The distance may be at most a third of the word's letters, rounded down, but at least one edit. Case does
-/// not count. Of equally near names the first wins.
+/// The distance counts insertions, deletions, substitutions and swaps of neighbours. It may be at most a third of the word's
+/// letters, rounded down, but at least one edit. Case does not count. Of equally near names the first wins.
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word = word.to_lowercase();
     let limit = (word.chars().count() / 3).max(1);
     known
         .iter()
-        .map(|name| (edit_distance(&word, &name.to_lowercase()), *name))
+        .map(|name| (strsim::osa_distance(&word, &name.to_lowercase()), *name))
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
@@ -30,25 +30,6 @@ pub fn help(word: &str, what: &str, known: &[&str]) -> String {
         Some(name) => format!("did you mean `{name}`? {list}"),
         None => list,
     }
-}
-
-/// Edit distance of two words: insertions, deletions, substitutions and swaps of neighbours.
-fn edit_distance(from: &str, to: &str) -> usize {
-    let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=to.len()).collect();
-    for i in 1..=from.len() {
-        let mut row = vec![i; to.len() + 1];
-        for j in 1..=to.len() {
-            let substitution = last[j - 1] + usize::from(from[i - 1] != to[j - 1]);
-            row[j] = substitution.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
-                row[j] = row[j].min(before_last[j - 2] + 1);
-            }
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[to.len()]
 }
 
 /// Rewords a message of the `toml` crate about a missing field, an unknown key or an unknown value, and suggests the nearest
