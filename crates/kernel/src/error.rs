@@ -50,7 +50,7 @@ impl From<KernelError> for Message {
         match error {
             KernelError::Input(message) | KernelError::Drift(message) | KernelError::Load(message) => message,
             KernelError::Missing { what, packages } => missing(&what, &packages),
-            KernelError::Io { path, error } => Self::in_file(path.display().to_string(), error.to_string()),
+            KernelError::Io { path, error } => Self::in_file(&path, error.to_string()),
             error @ (KernelError::Build { .. } | KernelError::Stopped) => Self::new(error.to_string()),
         }
     }

@@ -55,7 +55,7 @@ impl ObjectFunctions {
         let path = source_file(object);
         let text = fs::read(&path).map_err(io_error_at(&path))?;
         self.sources = serde_json::from_slice(&text)
-            .map_err(|error| KernelError::Load(Message::in_file(path.display().to_string(), error.to_string())))?;
+            .map_err(|error| KernelError::Load(Message::in_file(&path, error.to_string())))?;
         Ok(())
     }
 

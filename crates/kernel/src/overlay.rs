@@ -49,7 +49,7 @@ pub fn check(snapshot: &Snapshot, overlay: &Path) -> Result<(), KernelError> {
         if file_hash(&overlay_path(overlay, name))?.as_ref() != Some(hash) {
             let path = snapshot.tree().join(name);
             return Err(KernelError::Input(
-                Message::in_file(path.display().to_string(), "the file has changed while the engine was built")
+                Message::in_file(&path, "the file has changed while the engine was built")
                     .with_help("run the command again"),
             ));
         }

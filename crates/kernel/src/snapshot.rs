@@ -113,13 +113,12 @@ fn patched_files(patch: &Path) -> Result<Vec<String>, KernelError> {
         text.lines().filter_map(|line| named(line, "--- ").or_else(|| named(line, "+++ "))).collect();
     if names.is_empty() {
         return Err(KernelError::Input(
-            Message::in_file(patch.display().to_string(), "not a patch: it names no file")
-                .with_help("git diff writes one"),
+            Message::in_file(patch, "not a patch: it names no file").with_help("git diff writes one"),
         ));
     }
     match names.iter().find(|name| !tree::is_needed(name)) {
         Some(other) => Err(KernelError::Input(
-            Message::in_file(patch.display().to_string(), format!("{other} is not a part of an engine"))
+            Message::in_file(patch, format!("{other} is not a part of an engine"))
                 .with_help(format!("leave changes out of the patch that are not in {}", tree::TREE_PARTS.join(", "))),
         )),
         None => Ok(names.into_iter().collect()),

@@ -307,7 +307,7 @@ impl Store {
         let text = fs::read_to_string(&path).map_err(io_error_at(&path))?;
         serde_json::from_str(&text).map_err(|error| {
             KernelError::Input(
-                Message::in_file(path.display().to_string(), error.to_string())
+                Message::in_file(&path, error.to_string())
                     .with_help(format!("fairlab kernel add {name} builds it again")),
             )
         })

@@ -112,15 +112,13 @@ impl Manifest {
         if dir.is_file() {
             let help = "give a directory written by `fairlab run FILE -o DIR`; `fairlab import` and `fairlab findings` read traces";
             return Err(RequestError::Input(
-                Message::in_file(dir.display().to_string(), "is a file, not a directory of a run").with_help(help),
+                Message::in_file(dir, "is a file, not a directory of a run").with_help(help),
             ));
         }
         let path = dir.join(MANIFEST);
         let help = "give a directory written by `fairlab run FILE -o DIR`";
         let wrong = |what: &str, cause: &dyn std::fmt::Display| {
-            RequestError::Input(
-                Message::in_file(path.display().to_string(), format!("{what}: {cause}")).with_help(help),
-            )
+            RequestError::Input(Message::in_file(&path, format!("{what}: {cause}")).with_help(help))
         };
         let text = files::read_file(&path, MAX_BYTES).map_err(|error| wrong("cannot be read", &error))?;
         let not_one = |error: serde_json::Error| wrong("is not a manifest of a run", &error);
@@ -141,11 +139,8 @@ fn refuse_former(path: &Path, json: &Value) -> Result<(), RequestError> {
     let command = words.collect::<Vec<_>>().join(" ");
     let directory = path.parent().unwrap_or_else(|| Path::new(".")).display();
     Err(RequestError::Input(
-        Message::in_file(
-            path.display().to_string(),
-            format!("was written by an earlier fairlab, in the format {FORMER_SCHEMA}"),
-        )
-        .with_help(format!("repeat the run: cd {directory} && {command} -o NEW")),
+        Message::in_file(path, format!("was written by an earlier fairlab, in the format {FORMER_SCHEMA}"))
+            .with_help(format!("repeat the run: cd {directory} && {command} -o NEW")),
     ))
 }
 
@@ -243,7 +238,7 @@ fn load_copy(input: &mut InputFile, dir: &Path) -> Result<(), RequestError> {
     };
     let path = dir.join(&copy.path);
     let help = "restore the copy, or repeat the run with -o";
-    let wrong = |what: String| RequestError::Input(Message::in_file(path.display().to_string(), what).with_help(help));
+    let wrong = |what: String| RequestError::Input(Message::in_file(&path, what).with_help(help));
     let content = files::read_file(&path, MAX_BYTES).map_err(|error| wrong(format!("cannot be read: {error}")))?;
     if sha256::hex_digest(&content) != copy.sha256 {
         return Err(wrong("was changed after the run: its SHA-256 differs from the manifest's".to_owned()));

@@ -38,7 +38,7 @@ fn failed(path: &Path) -> impl FnOnce(io::Error) -> RequestError {
 }
 
 fn message(path: &Path, cause: impl ToString, help: &str) -> Message {
-    Message::in_file(path.display().to_string(), cause.to_string()).with_help(help)
+    Message::in_file(path, cause.to_string()).with_help(help)
 }
 
 /// Run directory that is being written. It is removed when dropped, unless it is finished.

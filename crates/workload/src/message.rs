@@ -6,6 +6,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::path::Path;
 
 /// Longest part of a source line that a message shows, in characters; with its line number it fits into 80
 /// columns.
@@ -50,8 +51,9 @@ impl Message {
     }
 
     /// Returns a message about a file as a whole.
-    pub fn in_file(file: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { place: Some(Place { file: file.into(), ..Place::default() }), ..Self::new(text) }
+    pub fn in_file(file: impl AsRef<Path>, text: impl Into<String>) -> Self {
+        let file = file.as_ref().display().to_string();
+        Self { place: Some(Place { file, ..Place::default() }), ..Self::new(text) }
     }
 
     /// Returns the message whose display form is a text, without place: a library has made text of it.

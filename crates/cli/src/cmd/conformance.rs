@@ -64,7 +64,7 @@ fn check_directory(dir: &Path) -> Result<(), CliError> {
             None => Ok(()),
             Some(_) => {
                 let help = "give a directory that does not exist or is empty";
-                Err(CliError::Input(Message::in_file(dir.display().to_string(), "has files already").with_help(help)))
+                Err(CliError::Input(Message::in_file(dir, "has files already").with_help(help)))
             }
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

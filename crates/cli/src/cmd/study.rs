@@ -106,9 +106,7 @@ fn run(output: &mut Output, args: &StudyRunArgs) -> Result<(), CliError> {
     let directory = args.output.as_deref();
     if let Some(directory) = directory {
         std::fs::create_dir_all(directory).map_err(|error| {
-            CliError::Input(
-                Message::in_file(directory.display().to_string(), error.to_string()).with_help("-o takes a directory"),
-            )
+            CliError::Input(Message::in_file(directory, error.to_string()).with_help("-o takes a directory"))
         })?;
     }
     args.settings.refuse_several_engines()?;

@@ -41,9 +41,7 @@ impl OpenTrace {
         refuse_to_replace(path, option, inputs.iter().copied())?;
         let (whole, out) = AtomicFile::create(path).map_err(|error| {
             let help = format!("{option} takes a file that can be written, or - for standard output");
-            CliError::Input(
-                Message::in_file(path.display().to_string(), format!("cannot be written: {error}")).with_help(help),
-            )
+            CliError::Input(Message::in_file(path, format!("cannot be written: {error}")).with_help(help))
         })?;
         Ok((Self { name: file.to_owned(), file: Some(whole) }, Box::new(out)))
     }

@@ -43,9 +43,7 @@ pub(crate) fn export_commit(store: &Store, tree: &str, commit: &str) -> Result<S
     let folder = store.commit_folder(commit);
     if !folder.join("Makefile").is_file() {
         let fresh = folder.with_extension("new");
-        let failed = |what: &Path, error: std::io::Error| {
-            CliError::run(Message::in_file(what.display().to_string(), error.to_string()))
-        };
+        let failed = |what: &Path, error: std::io::Error| CliError::run(Message::in_file(what, error.to_string()));
         std::fs::create_dir_all(&fresh).map_err(|error| failed(&fresh, error))?;
         let listed =
             git(tree).args(["ls-tree", "-r", "-z", "--name-only", commit]).output().map_err(CliError::failed)?;

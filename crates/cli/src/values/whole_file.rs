@@ -107,9 +107,7 @@ pub(crate) fn refuse_to_replace<'a>(
         None => Ok(()),
         Some(input) => {
             let help = format!("{option} would overwrite it; give a different file");
-            Err(CliError::Input(
-                Message::in_file(input.display().to_string(), "is an input of this command").with_help(help),
-            ))
+            Err(CliError::Input(Message::in_file(input, "is an input of this command").with_help(help)))
         }
     }
 }

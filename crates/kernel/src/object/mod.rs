@@ -79,9 +79,7 @@ impl Object {
     /// loaded one before.
     pub fn load(path: &Path) -> Result<Self, KernelError> {
         let failed = |what: String| {
-            KernelError::Load(
-                Message::in_file(path.display().to_string(), what).with_help("fairlab kernel add builds it again"),
-            )
+            KernelError::Load(Message::in_file(path, what).with_help("fairlab kernel add builds it again"))
         };
         if IS_LOADED.swap(true, Ordering::SeqCst) {
             return Err(failed("this process has already loaded an engine".to_owned()));

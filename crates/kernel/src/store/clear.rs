@@ -140,9 +140,7 @@ impl Store {
         let alone = fs::File::create(&path).map_err(io_error_at(&path))?;
         if !is_dry && alone.try_lock().is_err() {
             let help = "wait until it has ended; --dry-run lists what would be removed";
-            let message =
-                Message::in_file(self.root.display().to_string(), "another command builds or runs engines here")
-                    .with_help(help);
+            let message = Message::in_file(&self.root, "another command builds or runs engines here").with_help(help);
             return Err(KernelError::Input(message));
         }
         let gone = self.unneeded()?;

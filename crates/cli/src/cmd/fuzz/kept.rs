@@ -81,7 +81,7 @@ pub(super) fn write(
 pub(super) fn read(dir: &Path) -> Result<Vec<(String, SavedFinding, String)>, CliError> {
     let help = "give a directory written by `fairlab fuzz -o DIR`";
     let wrong = |path: &Path, cause: &dyn std::fmt::Display| {
-        CliError::Input(Message::in_file(path.display().to_string(), cause.to_string()).with_help(help))
+        CliError::Input(Message::in_file(path, cause.to_string()).with_help(help))
     };
     let entries = std::fs::read_dir(dir).map_err(|error| wrong(dir, &error))?;
     let mut folders: Vec<PathBuf> = entries

@@ -245,8 +245,7 @@ fn test_bug<'a, 'e>(
     let folder =
         tempfile::tempdir().map_err(|error| CliError::run(Message::new(format!("a temporary folder: {error}"))))?;
     let file = folder.path().join(format!("{}.scn", bug.name));
-    fs::write(&file, bug.scenario)
-        .map_err(|error| CliError::run(Message::in_file(file.display().to_string(), error.to_string())))?;
+    fs::write(&file, bug.scenario).map_err(|error| CliError::run(Message::in_file(&file, error.to_string())))?;
     let label = &bug.label;
     let with = |engine: &str| Ok::<_, CliError>(label.check.figure(&run_scenario(engine, &file, &label.check)?));
     let is_buggy = |figure: Option<u64>| figure.map(|figure| label.check.indicates_bug(figure));

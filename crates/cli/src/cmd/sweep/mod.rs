@@ -148,8 +148,7 @@ fn fail_on_failures(store: &Path, kept: &[StoredPoint]) -> Result<(), CliError> 
     let shown: Vec<&str> = all.iter().take(MAX_FAILURES).map(String::as_str).collect();
     let help = "--retry runs failed points again";
     Err(CliError::Run(
-        Message::in_file(store.display().to_string(), format!("{} points failed:\n{}", all.len(), shown.join("\n")))
-            .with_help(help),
+        Message::in_file(store, format!("{} points failed:\n{}", all.len(), shown.join("\n"))).with_help(help),
     ))
 }
 

@@ -125,7 +125,7 @@ impl<'a> LoadedEngine<'a> {
 }
 
 fn unusable(report: &Path, error: &std::io::Error) -> CliError {
-    CliError::Run(Message::in_file(report.display().to_string(), error.to_string()))
+    CliError::Run(Message::in_file(report, error.to_string()))
 }
 
 /// Serves the one job of a worker and returns its exit status.
