@@ -29,6 +29,7 @@
  * @property {Message} [error]
  * @property {Opened} [opened]
  * @property {Part} [part]
+ * @property {import("./knobs.mjs").Catalogue} [catalogue]
  * @property {Explanation} [explained]
  * @property {Difference | null} [difference]
  * @typedef {{ answer: Answer, segments: Uint8Array, lags: Uint8Array }} Reply

@@ -3,6 +3,7 @@
 import { ArmRun } from "./arm.mjs";
 import { Client, Dropped, Panic, readModule } from "./client.mjs";
 import { duration, moment } from "./format.mjs";
+import { Knobs } from "./knobs.mjs";
 import { COLOURS, KERNEL_COLOUR, Timeline } from "./timeline.mjs";
 
 /** Part of the run that is shown at first, in ns. */
@@ -11,8 +12,12 @@ const FIRST_VIEW = 1e8;
 const DIFFERENCE_VIEW = 2e7;
 /** CPUs that are busy for a smaller part of the time in both arms have no row. */
 const FOLDED_BELOW = 0.002;
-/** Positions of the slider on each side of the default, and positions per doubling. */
-const SLIDER = { limit: 15, perDoubling: 3 };
+
+/**
+ * @typedef {{ given: string, text?: string }} InputFile
+ * @typedef {{ machine?: InputFile | string, kernel?: string, features?: Record<string, boolean>, tunables?: Record<string, number> }} Settings
+ * @typedef {{ workload: { file?: InputFile }, settings: Settings }} Spec
+ */
 
 /** @param {string} id @returns {any} */
 const byId = (id) => document.getElementById(id);
@@ -20,13 +25,17 @@ const byId = (id) => document.getElementById(id);
 const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
 
 const HINT = Object.assign(element("p", "Click a bar, or a gap: the reason appears here."), { className: "quiet" });
-/** Run of arm A. */
-const spec = JSON.parse(byId("input").textContent);
-const state = { tunables: /** @type {Record<string, number>} */ ({}) };
+/** Run of arm A. @type {Spec} */
+let spec = JSON.parse(byId("input").textContent);
+/** Texts of the examples, by name. @type {Record<string, string>} */
+const examples = JSON.parse(byId("examples").textContent);
+const knobs = new Knobs(byId("knobs"), byId("find"), byId("found"), () => update());
 
 /** @type {ArmRun[]} */
 let arms = [];
 let generation = 0;
+/** View that the reader has not chosen: it may move to the first difference. @type {import("./timeline.mjs").View | null} */
+let firstView = null;
 /** @type {Client[]} */
 let clients = [];
 const [ARM_A, ARM_B, BACKGROUND] = [0, 1, 2];
@@ -37,12 +46,12 @@ Object.assign(globalThis, { fairlab: { timeline, specOf, arms: () => arms } });
 
 /** @param {number} arm */
 function specOf(arm) {
-  if (arm === 0 || Object.keys(state.tunables).length === 0) return spec;
-  return { ...spec, settings: { ...spec.settings, tunables: { ...spec.settings.tunables, ...state.tunables } } };
-}
-
-function changeText() {
-  return Object.entries(state.tunables).map(([name, value]) => `${name}=${value}`).join(",");
+  if (arm === 0 || knobs.text() === "") return spec;
+  const { features, tunables } = knobs.changes();
+  const settings = { ...spec.settings };
+  if (Object.keys(features).length > 0) settings.features = { ...settings.features, ...features };
+  if (Object.keys(tunables).length > 0) settings.tunables = { ...settings.tunables, ...tunables };
+  return { ...spec, settings };
 }
 
 /** Runs both arms. Arm A is kept while only arm B changes. */
@@ -54,6 +63,7 @@ async function update() {
   timeline.chosen = timeline.difference = null;
   showReasons([HINT]);
   verdict(["Running\u2026"]);
+  byId("numbers").setAttribute("aria-busy", "true");
   const onStep = () => { if (isWanted()) showProgress(next); };
   try {
     await Promise.all(next.map((arm, number) => arm.ended ? onStep() : arm.run(clients[number], mine, isWanted, onStep)));
@@ -75,11 +85,14 @@ function showProgress(next) {
   if (arms !== next) {
     const isOtherRun = arms[0]?.length !== next[0].length;
     arms = timeline.arms = next;
-    if (isOtherRun) timeline.show(0, Math.min(FIRST_VIEW, timeline.length));
-    showSlider();
+    if (isOtherRun) {
+      timeline.show(0, Math.min(FIRST_VIEW, timeline.length));
+      firstView = timeline.view;
+    }
+    showDefaults();
     showSubject();
   }
-  timeline.titles = ["A", `B ${changeText()}`];
+  timeline.titles = ["A", `B ${knobs.text()}`];
   timeline.families = familiesOf(next);
   timeline.cpus = busyCpus(next);
   byId("folded").textContent = foldedText(next[0].rows.length - timeline.cpus.length);
@@ -87,11 +100,17 @@ function showProgress(next) {
   timeline.draw();
 }
 
+/** Gives the state of arm A to the knobs. */
+function showDefaults() {
+  const { features, tunables, kernel } = /** @type {import("./client.mjs").Opened} */ (arms[0].opened);
+  if (knobs.catalogue) knobs.setDefaults({ features, tunables }, kernel);
+}
+
 /** Shows what is run, and the command with the same arms. */
 function showSubject() {
   const { workload, machine, kernel, options } = /** @type {import("./client.mjs").Opened} */ (arms[0].opened);
   byId("subject").textContent = `${workload} on ${machine}, kernel ${kernel}, ${duration(arms[0].length)}`;
-  const change = changeText();
+  const change = knobs.text();
   const words = change ? ["fairlab", "compare", workload, ...options, "--arm", change] : ["fairlab", "run", workload, ...options];
   byId("command").textContent = words.map(quoted).join(" ");
 }
@@ -142,9 +161,9 @@ function verdict(content, isError = false) {
 
 async function showVerdict() {
   const mine = generation, [a, b] = arms;
-  if (changeText() === "") return verdict(["Both arms are the same run. Turn the knob."]);
+  if (knobs.text() === "") return verdict(["Both arms are the same run. Turn a knob, or type the name of one."]);
   if (a.ended?.digest === b.ended?.digest) {
-    return verdict([element("b", "Not one event changes"), ` with ${changeText()} in this workload.`]);
+    return verdict([element("b", "Not one event changes"), ` with ${knobs.text()} in this workload.`, ...demoButtons()]);
   }
   verdict(["The runs differ. Searching the first difference\u2026"]);
   try {
@@ -155,6 +174,15 @@ async function showVerdict() {
   }
 }
 
+/** Buttons for the scenarios in which the change makes a difference. */
+function demoButtons() {
+  return knobs.demos().flatMap(({ name, scenario, effect }) => {
+    const button = Object.assign(document.createElement("button"), { type: "button", id: `demo-${name}`, textContent: scenario });
+    button.onclick = () => chooseWorkload(`scenarios/${scenario}`);
+    return [` ${name} matters in `, button, ` (${effect}).`];
+  });
+}
+
 /** @param {import("./client.mjs").Answer} answer */
 function showDifference({ difference, error }) {
   if (error) return showError(error);
@@ -163,12 +191,17 @@ function showDifference({ difference, error }) {
     `${"AB"[run]} ${cpu !== null ? `runs it on CPU ${cpu}` : instead !== null ? `runs ${instead} instead` : "does not run it"}`);
   const show = Object.assign(document.createElement("button"), { type: "button", id: "show-difference", textContent: moment(difference.at_ns) });
   const reasons = difference.decisions.map((sentences, run) => section(`Arm ${"AB"[run]}: ${difference.task}`, sentences));
+  const showMoment = (/** @type {number} */ span) => timeline.show(difference.at_ns - span / 2, difference.at_ns + span / 2);
   show.onclick = () => {
-    const span = Math.min(timeline.view.to - timeline.view.from, DIFFERENCE_VIEW);
-    timeline.show(difference.at_ns - span / 2, difference.at_ns + span / 2);
+    showMoment(Math.min(timeline.view.to - timeline.view.from, DIFFERENCE_VIEW));
     timeline.chosen = null;
     showReasons(reasons);
   };
+  const { from, to } = timeline.view, isInView = difference.at_ns >= from && difference.at_ns <= to;
+  if (!isInView && timeline.view === firstView) {
+    showMoment(to - from);
+    firstView = timeline.view;
+  }
   verdict(["The runs part at ", show, `: ${difference.task}: ${clauses.join(", ")}.`]);
   if (!timeline.chosen) showReasons(reasons);
   timeline.difference = difference.at_ns;
@@ -217,6 +250,7 @@ function showNumbers() {
     return row;
   });
   byId("numbers").tBodies[0].replaceChildren(...rows);
+  byId("numbers").removeAttribute("aria-busy");
 }
 
 /** Asks for the reason of a point, which the timeline marks. @param {import("./timeline.mjs").Point} point */
@@ -234,24 +268,43 @@ async function explain(point) {
   }
 }
 
-// Knob ----------------------------------------------------------------------------------------------------------------
+// What is run ---------------------------------------------------------------------------------------------------------
 
-function defaultSlice() {
-  return arms[0]?.opened?.tunables.base_slice_ns ?? 0;
-}
-
-function showSlider() {
-  const slice = state.tunables.base_slice_ns ?? defaultSlice(), isDefault = slice === defaultSlice();
-  byId("slice-value").textContent = `${duration(slice)}${isDefault ? " (default)" : ""}`;
-  byId("slice").setAttribute("aria-valuetext", byId("slice-value").textContent);
-}
-
-byId("slice").addEventListener("input", () => {
-  const position = Number(byId("slice").value), slice = Math.round(defaultSlice() * 2 ** (position / SLIDER.perDoubling));
-  state.tunables = position === 0 ? {} : { base_slice_ns: slice };
-  showSlider();
+/** Runs another workload, with the machine and kernel that it names. @param {string} name */
+function chooseWorkload(name) {
+  const { machine, kernel, ...settings } = spec.settings;
+  spec = { workload: { file: { given: name, text: examples[name] } }, settings };
+  byId("workload").value = name;
+  byId("machine").value = byId("kernel").value = "";
   update();
-});
+}
+
+/** Changes a setting of both arms; without a value it is that of the workload. @param {"machine" | "kernel"} name @param {string} value */
+function chooseSetting(name, value) {
+  const settings = { ...spec.settings };
+  if (value) settings[name] = value; else delete settings[name];
+  spec = { ...spec, settings };
+  update();
+}
+
+/** @param {import("./knobs.mjs").Catalogue} catalogue */
+function showChoices(catalogue) {
+  const given = spec.workload.file?.given ?? "", machine = spec.settings.machine, kernel = spec.settings.kernel ?? "";
+  const own = typeof machine === "object" ? machine.given : machine ?? "";
+  const names = [...new Set([given, ...Object.keys(examples)])].filter(Boolean);
+  if (given && examples[given] === undefined) examples[given] = spec.workload.file?.text ?? "";
+  byId("workload").replaceChildren(...names.map((name) => new Option(name.replace(/^scenarios\//, ""), name)));
+  byId("workload").value = given;
+  const machines = catalogue.machines.map(({ name, nr_cpus }) => new Option(`${name} (${nr_cpus} CPUs)`, name));
+  if (own && !catalogue.machines.some(({ name }) => name === own)) machines.unshift(new Option(own, own));
+  byId("machine").replaceChildren(new Option("of the workload", ""), ...machines);
+  byId("machine").value = own;
+  byId("kernel").replaceChildren(new Option("of the workload", ""), ...catalogue.kernels.map(({ name }) => new Option(name, name)).reverse());
+  byId("kernel").value = kernel;
+  byId("workload").onchange = () => chooseWorkload(byId("workload").value);
+  byId("machine").onchange = () => chooseSetting("machine", byId("machine").value);
+  byId("kernel").onchange = () => chooseSetting("kernel", byId("kernel").value);
+}
 
 /**
  * Starts the page.
@@ -260,5 +313,9 @@ byId("slice").addEventListener("input", () => {
 export async function start(startWorker) {
   const wasm = await readModule(byId("wasm").textContent);
   clients = [ARM_A, ARM_B, BACKGROUND].map(() => new Client(() => startWorker(wasm)));
-  await update();
+  const first = update(), { answer } = await clients[ARM_B].ask({ catalogue: {} });
+  knobs.catalogue = answer.catalogue ?? null;
+  showChoices(/** @type {import("./knobs.mjs").Catalogue} */ (answer.catalogue));
+  await first;
+  showDefaults();
 }

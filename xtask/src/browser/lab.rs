@@ -19,11 +19,14 @@ const NR_PIXELS: usize = 5000;
 /// Distance in pixels from the ends of a segment at which a pixel has its full colour.
 const MARGIN: f64 = 3.0;
 
-/// Verdict and slider, once the runs are complete. A verdict that is not final ends in an ellipsis.
-const VERDICT: &str = "(async () => {
+/// Verdict and command, once the runs are complete. A verdict that is not final ends in an ellipsis.
+const SETTLED: &str = "(async () => {
     while (/\\u2026$/.test(document.getElementById('verdict').textContent)) await new Promise((done) => setTimeout(done, 10));
-    return document.getElementById('verdict').textContent + document.getElementById('slice-value').textContent;
+    return ['verdict', 'subject', 'command'].map((id) => document.getElementById(id).textContent).join();
 })()";
+const FOUND: &str = "document.getElementById('found').textContent";
+const FOUND_NOTHING: &str = "document.getElementById('found').textContent || 'nothing'";
+const KNOBS: &str = "document.getElementById('knobs').textContent || 'none'";
 const VIEW: &str = "JSON.stringify(fairlab.timeline.view)";
 const CHOSEN: &str = "JSON.stringify(fairlab.timeline.chosen)";
 /// Reasons, once the answer has come.
@@ -36,14 +39,23 @@ const REASONS: &str = "(async () => {
 })()";
 
 const USES: &[ControlUse] = &[
-    control_use("slice", Gesture::Keys(&["ArrowLeft", "ArrowLeft"]), VERDICT),
-    control_use(
-        "slice",
-        Gesture::ClickAt(
-            "[document.getElementById('slice').getBoundingClientRect().x + 20, document.getElementById('slice').getBoundingClientRect().y + 14]",
-        ),
-        VERDICT,
-    ),
+    control_use("knob-base_slice_ns", Gesture::Keys(&["ArrowLeft", "ArrowLeft"]), SETTLED),
+    control_use("knob-base_slice_ns", Gesture::Click, SETTLED),
+    control_use("knob-base_slice_ns-value", Gesture::Keys(&["ArrowUp", "ArrowDown"]), SETTLED),
+    control_use("remove-base_slice_ns", Gesture::Click, KNOBS),
+    control_use("find", Gesture::Type("idle cpu utilisation"), FOUND),
+    control_use("find", Gesture::Keys(&["Escape"]), FOUND_NOTHING),
+    control_use("find", Gesture::Type("sis_util"), FOUND),
+    control_use("add-SIS_UTIL", Gesture::Click, SETTLED),
+    control_use("demo-SIS_UTIL", Gesture::Click, SETTLED),
+    control_use("knob-SIS_UTIL", Gesture::Click, SETTLED),
+    control_use("remove-SIS_UTIL", Gesture::Click, KNOBS),
+    control_use("machine", Gesture::Select("laptop-8"), SETTLED),
+    control_use("kernel", Gesture::Select("5.4"), SETTLED),
+    control_use("workload", Gesture::Select("scenarios/hello.json"), SETTLED),
+    control_use("find", Gesture::Type("slice base"), FOUND),
+    control_use("find", Gesture::Keys(&["Enter"]), KNOBS),
+    control_use("knob-base_slice_ns", Gesture::Keys(&["ArrowRight", "ArrowRight", "ArrowRight"]), SETTLED),
     control_use("timeline", Gesture::Wheel, VIEW),
     control_use("show-difference", Gesture::Click, VIEW),
     control_use("timeline", Gesture::Keys(&["+", "=", "ArrowRight", "ArrowLeft", "-", "Home"]), VIEW),
@@ -58,7 +70,7 @@ pub(super) fn check(root: &Path, browser: &mut Browser) -> Result<()> {
     let page = lab::build(root)?;
     for (name, size, is_phone) in WINDOWS {
         browser.open(&page, size, is_phone)?;
-        browser.value(VERDICT)?;
+        browser.value(SETTLED)?;
         let checked = check_page(browser)
             .and_then(|()| use_all_controls(browser, USES))
             .and_then(|()| compare_with_native_runs(browser));

@@ -45,6 +45,8 @@ enum Gesture {
     ClickAt(&'static str),
     /// Chooses each option, one after the other.
     Choose,
+    /// Chooses the option of this value.
+    Select(&'static str),
     Type(&'static str),
     /// Presses keys, each of which must change the proof.
     Keys(&'static [&'static str]),
@@ -317,6 +319,10 @@ impl ControlUse {
                     expect_change(browser, &format!("the key {key}"))?;
                 }
                 Ok(())
+            }
+            Gesture::Select(value) => {
+                browser.value(&format!("{element}.value = '{value}'; {element}.dispatchEvent(new Event('change'))"))?;
+                expect_change(browser, &format!("the option {value}"))
             }
             Gesture::Choose => {
                 let numbers = browser.value(&format!("[{element}.options.length, {element}.selectedIndex]"))?;

@@ -11,6 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -51,18 +52,35 @@ pub(super) fn write(root: &Path, directory: &Path, wasm: &WasmModule) -> Result<
     for module in &modules {
         write(&module.name, module.text.as_bytes())?;
     }
-    let example = fs::read_to_string(root.join(EXAMPLE)).context(EXAMPLE)?;
-    let input = json!(RunSpec::new(WorkloadSpec::File(InputFile::new(EXAMPLE).with_text(example))));
+    let examples = examples(root)?;
+    let example = examples.get(EXAMPLE).context(EXAMPLE)?;
+    let input = json!(RunSpec::new(WorkloadSpec::File(InputFile::new(EXAMPLE).with_text(example.as_str()))));
     let list: Vec<Value> = modules.iter().map(|module| json!({ "name": module.name, "text": module.text })).collect();
     let (style, start) = (source("style.css")?, source("start.js")?);
     let page = source("index.html")?
         .replace("/*POLICY*/", &policy(&start, &style))
         .replace("/*STYLE*/", &style)
         .replace("/*START*/", &start)
+        .replace("/*EXAMPLES*/", &embedded_json(&json!(examples)))
         .replace("/*INPUT*/", &embedded_json(&input))
         .replace("/*MODULES*/", &embedded_json(&json!(list)))
         .replace("/*WASM*/", &BASE64_STANDARD.encode(gzip(&wasm.wasm)?));
     write(PAGE, page.as_bytes())
+}
+
+/// Returns the texts of all scenarios, by their paths.
+fn examples(root: &Path) -> Result<BTreeMap<String, String>> {
+    let mut examples = BTreeMap::new();
+    for folder in ["scenarios", "scenarios/switches"] {
+        for entry in fs::read_dir(root.join(folder)).context(folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "scn" || extension == "json") {
+                let name = format!("{folder}/{}", path.file_name().unwrap_or_default().to_string_lossy());
+                examples.insert(name, fs::read_to_string(&path).with_context(|| path.display().to_string())?);
+            }
+        }
+    }
+    Ok(examples)
 }
 
 /// Returns JSON for an element of a page: a `</script>` in it must not end the element.
