@@ -93,6 +93,13 @@ export class Knobs {
     this.draw();
   }
 
+  /** Takes a change as a whole, with its switches. @param {Change} change */
+  take(change) {
+    this.change = change;
+    this.shown = [...new Set([...Object.keys(change.features), ...Object.keys(change.tunables)])];
+    if (this.shown.length === 0) this.shown = ["base_slice_ns"];
+  }
+
   /** @param {string} name */
   #entryOf(name) {
     return this.catalogue?.features.find((one) => one.name === name) ?? this.catalogue?.tunables.find((one) => one.name === name);

@@ -4,12 +4,17 @@ import { ArmRun } from "./arm.mjs";
 import { Client, Dropped, Panic, readModule } from "./client.mjs";
 import { duration, moment } from "./format.mjs";
 import { Knobs } from "./knobs.mjs";
+import { decodeState, encodeState } from "./share.mjs";
 import { COLOURS, KERNEL_COLOUR, Timeline } from "./timeline.mjs";
 
 /** Part of the run that is shown at first, in ns. */
 const FIRST_VIEW = 1e8;
 /** Most time that is shown around the first difference, in ns. */
 const DIFFERENCE_VIEW = 2e7;
+/** Largest file that is opened, in bytes. */
+const MAX_FILE = 64e6;
+/** Time without a keystroke after which an edited text is run, in milliseconds. */
+const EDIT_PAUSE = 300;
 /** CPUs that are busy for a smaller part of the time in both arms have no row. */
 const FOLDED_BELOW = 0.002;
 
@@ -34,6 +39,8 @@ const knobs = new Knobs(byId("knobs"), byId("find"), byId("found"), () => update
 /** @type {ArmRun[]} */
 let arms = [];
 let generation = 0;
+/** Address that the page itself has written. */
+let remembered = "";
 /** View that the reader has not chosen: it may move to the first difference. @type {import("./timeline.mjs").View | null} */
 let firstView = null;
 /** @type {Client[]} */
@@ -42,7 +49,7 @@ const [ARM_A, ARM_B, BACKGROUND] = [0, 1, 2];
 
 const timeline = new Timeline(byId("timeline"), explain);
 /** For tests, and for readers with a console. */
-Object.assign(globalThis, { fairlab: { timeline, specOf, arms: () => arms } });
+Object.assign(globalThis, { fairlab: { timeline, specOf, encodeState, arms: () => arms } });
 
 /** @param {number} arm */
 function specOf(arm) {
@@ -54,8 +61,34 @@ function specOf(arm) {
   return { ...spec, settings };
 }
 
+/** Writes the state into the address. A text that is an example is not repeated. */
+async function remember() {
+  const { file } = spec.workload;
+  const isExample = file && examples[file.given] === file.text;
+  const workload = isExample ? { file: { given: file.given } } : spec.workload;
+  remembered = await encodeState({ spec: { ...spec, workload }, change: knobs.changes() });
+  history.replaceState(null, "", remembered);
+}
+
+/** Takes the state of the address. Returns whether it can be used; otherwise the page reports the reason. */
+async function recall() {
+  if (location.hash === "" || location.hash === remembered) return true;
+  try {
+    const state = await decodeState(location.hash), { file } = state.spec.workload;
+    const text = file?.text ?? examples[file?.given ?? ""];
+    if (typeof text !== "string") throw new Error(`the page has no example \`${file?.given.slice(0, 40)}\``);
+    spec = { ...state.spec, workload: { file: { given: file?.given ?? "", text } } };
+    knobs.take(state.change);
+    return true;
+  } catch (error) {
+    showError({ text: `this link cannot be used: ${error instanceof Error ? error.message : error}`, help: "the page has its own example until you change something", place: null });
+    return false;
+  }
+}
+
 /** Runs both arms. Arm A is kept while only arm B changes. */
 async function update() {
+  remember();
   const mine = ++generation, isWanted = () => mine === generation;
   const keep = arms[0]?.ended && JSON.stringify(arms[0].spec) === JSON.stringify(specOf(0));
   const next = [keep ? arms[0] : new ArmRun(specOf(0)), new ArmRun(specOf(1))];
@@ -270,13 +303,26 @@ async function explain(point) {
 
 // What is run ---------------------------------------------------------------------------------------------------------
 
-/** Runs another workload, with the machine and kernel that it names. @param {string} name */
-function chooseWorkload(name) {
+/** Runs another workload, with the machine and kernel that it names. @param {string} name @param {string} [text] */
+function chooseWorkload(name, text = examples[name]) {
   const { machine, kernel, ...settings } = spec.settings;
-  spec = { workload: { file: { given: name, text: examples[name] } }, settings };
-  byId("workload").value = name;
-  byId("machine").value = byId("kernel").value = "";
+  spec = { workload: { file: { given: name, text } }, settings };
+  showChoices();
   update();
+}
+
+/** Runs the edited text. */
+function editWorkload() {
+  const { given = "" } = spec.workload.file ?? {};
+  spec = { ...spec, workload: { file: { given, text: byId("text").value } } };
+  update();
+}
+
+/** Runs a file of the reader. @param {File | undefined} file */
+async function openFile(file) {
+  if (!file) return;
+  if (file.size > MAX_FILE) return showError({ text: "the file is larger than 64 MB", help: "use `fairlab run` for large files", place: { file: file.name, line: null, column: null, source_line: null } });
+  chooseWorkload(file.name, await file.text());
 }
 
 /** Changes a setting of both arms; without a value it is that of the workload. @param {"machine" | "kernel"} name @param {string} value */
@@ -287,12 +333,14 @@ function chooseSetting(name, value) {
   update();
 }
 
-/** @param {import("./knobs.mjs").Catalogue} catalogue */
-function showChoices(catalogue) {
-  const given = spec.workload.file?.given ?? "", machine = spec.settings.machine, kernel = spec.settings.kernel ?? "";
+function showChoices() {
+  const { catalogue } = knobs, { given = "", text = "" } = spec.workload.file ?? {};
+  if (!catalogue) return;
+  byId("text").value = text;
+  const machine = spec.settings.machine, kernel = spec.settings.kernel ?? "";
   const own = typeof machine === "object" ? machine.given : machine ?? "";
+  if (given && examples[given] === undefined) examples[given] = text;
   const names = [...new Set([given, ...Object.keys(examples)])].filter(Boolean);
-  if (given && examples[given] === undefined) examples[given] = spec.workload.file?.text ?? "";
   byId("workload").replaceChildren(...names.map((name) => new Option(name.replace(/^scenarios\//, ""), name)));
   byId("workload").value = given;
   const machines = catalogue.machines.map(({ name, nr_cpus }) => new Option(`${name} (${nr_cpus} CPUs)`, name));
@@ -301,9 +349,34 @@ function showChoices(catalogue) {
   byId("machine").value = own;
   byId("kernel").replaceChildren(new Option("of the workload", ""), ...catalogue.kernels.map(({ name }) => new Option(name, name)).reverse());
   byId("kernel").value = kernel;
+}
+
+function listen() {
   byId("workload").onchange = () => chooseWorkload(byId("workload").value);
   byId("machine").onchange = () => chooseSetting("machine", byId("machine").value);
   byId("kernel").onchange = () => chooseSetting("kernel", byId("kernel").value);
+  byId("open").onchange = () => openFile(byId("open").files[0]);
+  let edited = 0;
+  byId("text").oninput = () => {
+    clearTimeout(edited);
+    edited = setTimeout(editWorkload, EDIT_PAUSE);
+  };
+  byId("share").onclick = async () => {
+    await remember();
+    const copied = navigator.clipboard?.writeText(location.href) ?? Promise.reject();
+    byId("share").textContent = await copied.then(() => "Copied", () => "The address bar has the link");
+    setTimeout(() => { byId("share").textContent = "Copy link"; }, 3000);
+  };
+  document.addEventListener("dragover", (event) => event.preventDefault());
+  document.addEventListener("drop", (event) => {
+    event.preventDefault();
+    openFile(event.dataTransfer?.files[0]);
+  });
+  addEventListener("hashchange", async () => {
+    if (location.hash === remembered || !await recall()) return;
+    showChoices();
+    update();
+  });
 }
 
 /**
@@ -313,9 +386,11 @@ function showChoices(catalogue) {
 export async function start(startWorker) {
   const wasm = await readModule(byId("wasm").textContent);
   clients = [ARM_A, ARM_B, BACKGROUND].map(() => new Client(() => startWorker(wasm)));
-  const first = update(), { answer } = await clients[ARM_B].ask({ catalogue: {} });
+  listen();
+  const isUsable = await recall(), first = isUsable ? update() : null;
+  const { answer } = await clients[ARM_B].ask({ catalogue: {} });
   knobs.catalogue = answer.catalogue ?? null;
-  showChoices(/** @type {import("./knobs.mjs").Catalogue} */ (answer.catalogue));
+  showChoices();
   await first;
-  showDefaults();
+  if (arms.length > 0) showDefaults();
 }

@@ -45,6 +45,8 @@ enum Gesture {
     ClickAt(&'static str),
     /// Chooses each option, one after the other.
     Choose,
+    /// Opens a file of this name and content.
+    Open(&'static str, &'static str),
     /// Chooses the option of this value.
     Select(&'static str),
     Type(&'static str),
@@ -257,8 +259,7 @@ fn use_all_controls(browser: &mut Browser, uses: &[ControlUse]) -> Result<()> {
 
 /// Checks that each control of the page has a use.
 fn check_controls(browser: &mut Browser, used: &BTreeSet<&str>) -> Result<()> {
-    let ids =
-        "[...document.querySelectorAll('button, select, input, a[href], [tabindex]')].map((control) => control.id)";
+    let ids = "[...document.querySelectorAll('button, select, input, textarea, summary, a[href], [tabindex]')].map((control) => control.id)";
     let controls: Vec<String> = serde_json::from_value(browser.value(ids)?)?;
     match controls.iter().find(|id| !used.contains(id.as_str())) {
         Some(new) => bail!("no use of the control `{new}`: add one to its list"),
@@ -319,6 +320,14 @@ impl ControlUse {
                     expect_change(browser, &format!("the key {key}"))?;
                 }
                 Ok(())
+            }
+            Gesture::Open(name, text) => {
+                let file = format!("new File([{}], {})", json!(text), json!(name));
+                browser.value(&format!(
+                    "(() => {{ const files = new DataTransfer(); files.items.add({file}); {element}.files = files.files;
+                    {element}.dispatchEvent(new Event('change')); }})()"
+                ))?;
+                expect_change(browser, "a file")
             }
             Gesture::Select(value) => {
                 browser.value(&format!("{element}.value = '{value}'; {element}.dispatchEvent(new Event('change'))"))?;
