@@ -48,6 +48,8 @@ export class Client {
   /** @type {Map<number, { resolve: (reply: any) => void, reject: (error: Error) => void }>} */
   #waiting = new Map();
   #last = 0;
+  /** Memory of the module after its last answer, in bytes. */
+  memory = 0;
 
   /** @param {() => Worker} startWorker Starts a worker with the module. */
   constructor(startWorker) {
@@ -84,11 +86,12 @@ export class Client {
   /** @param {object} request @returns {Promise<Reply>} */
   async ask(request) {
     const id = ++this.#last;
-    /** @type {{ json: string, segments: Uint8Array, lags: Uint8Array }} */
-    const { json, segments, lags } = await new Promise((resolve, reject) => {
+    /** @type {{ json: string, segments: Uint8Array, lags: Uint8Array, memory: number }} */
+    const { json, segments, lags, memory } = await new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       this.#worker.postMessage({ id, request: JSON.stringify(request) });
     });
+    this.memory = memory;
     return { answer: JSON.parse(json), segments, lags };
   }
 }

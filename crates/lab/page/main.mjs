@@ -39,6 +39,8 @@ const knobs = new Knobs(byId("knobs"), byId("find"), byId("found"), () => update
 /** @type {ArmRun[]} */
 let arms = [];
 let generation = 0;
+/** Times of the last change in milliseconds: first bars, both arms complete, explanation; and of the start, since navigation. */
+const times = { bars: 0, complete: 0, explain: 0, start: 0 };
 /** Address that the page itself has written. */
 let remembered = "";
 /** View that the reader has not chosen: it may move to the first difference. @type {import("./timeline.mjs").View | null} */
@@ -49,7 +51,7 @@ const [ARM_A, ARM_B, BACKGROUND] = [0, 1, 2];
 
 const timeline = new Timeline(byId("timeline"), explain);
 /** For tests, and for readers with a console. */
-Object.assign(globalThis, { fairlab: { timeline, specOf, encodeState, arms: () => arms } });
+Object.assign(globalThis, { fairlab: { timeline, specOf, encodeState, times, arms: () => arms, memory: () => clients.map((client) => client.memory) } });
 
 /** @param {number} arm */
 function specOf(arm) {
@@ -89,7 +91,7 @@ async function recall() {
 /** Runs both arms. Arm A is kept while only arm B changes. */
 async function update() {
   remember();
-  const mine = ++generation, isWanted = () => mine === generation;
+  const began = performance.now(), mine = ++generation, isWanted = () => mine === generation;
   const keep = arms[0]?.ended && JSON.stringify(arms[0].spec) === JSON.stringify(specOf(0));
   const next = [keep ? arms[0] : new ArmRun(specOf(0)), new ArmRun(specOf(1))];
   if (clients[BACKGROUND].isBusy) clients[BACKGROUND].restart();
@@ -97,7 +99,13 @@ async function update() {
   showReasons([HINT]);
   verdict(["Running\u2026"]);
   byId("numbers").setAttribute("aria-busy", "true");
-  const onStep = () => { if (isWanted()) showProgress(next); };
+  times.bars = 0;
+  const onStep = () => {
+    if (!isWanted()) return;
+    showProgress(next);
+    // After the frame that draws the bars.
+    if (times.bars === 0 && arms === next) requestAnimationFrame(() => { times.bars ||= performance.now() - began; times.start ||= performance.now(); });
+  };
   try {
     await Promise.all(next.map((arm, number) => arm.ended ? onStep() : arm.run(clients[number], mine, isWanted, onStep)));
   } catch (error) {
@@ -108,6 +116,7 @@ async function update() {
   const failed = next.find((arm) => arm.error);
   if (failed) return showError(failed.error);
   showProgress(next);
+  times.complete = performance.now() - began;
   showNumbers();
   showVerdict();
 }
@@ -288,12 +297,13 @@ function showNumbers() {
 
 /** Asks for the reason of a point, which the timeline marks. @param {import("./timeline.mjs").Point} point */
 async function explain(point) {
-  const mine = generation, { arm, cpu, at } = point;
+  const began = performance.now(), mine = generation, { arm, cpu, at } = point;
   const request = { run: mine, spec: arms[arm].spec, question: { cpu }, at_ns: at };
   const thread = timeline.threadAt(point);
   try {
     const { answer } = await clients[arm].ask({ explain: request });
     if (mine !== generation || timeline.chosen !== point) return;
+    times.explain = performance.now() - began;
     const sentences = answer.explained?.claims.flatMap((claim) => claim.text) ?? [answer.error?.text ?? ""];
     showReasons([section(`Arm ${"AB"[arm]}, CPU ${cpu}, ${moment(at)}: ${thread?.name ?? "idle"}`, sentences)]);
   } catch (error) {

@@ -61,8 +61,20 @@ export class Raster {
     busy.fill(0);
     longest.fill(0);
     const { start, end, thread, length } = row;
-    for (let index = firstEndingAfter(row, view.from); index < length && start[index] < view.to; index++) {
-      this.#add((start[index] - view.from) * scale, (end[index] - view.from) * scale, familyOf[thread[index]]);
+    const { from, to } = view, { family } = this;
+    for (let index = firstEndingAfter(row, from); index < length && start[index] < to; index++) {
+      const left = (start[index] - from) * scale, right = (end[index] - from) * scale, pixel = left | 0;
+      if (left < 0 || right > pixel + 1) {
+        this.#add(left, right, familyOf[thread[index]]);
+        continue;
+      }
+      // Most segments of a crowded row lie within a pixel.
+      const part = right - left;
+      busy[pixel] += part;
+      if (part > longest[pixel]) {
+        longest[pixel] = part;
+        family[pixel] = familyOf[thread[index]];
+      }
     }
     if (row.running && row.running.since < view.to && until > view.from) {
       this.#add((row.running.since - view.from) * scale, (until - view.from) * scale, familyOf[row.running.thread]);

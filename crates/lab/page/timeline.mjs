@@ -37,6 +37,8 @@ export class Timeline {
   /** @type {View} */
   view = { from: 0, to: 1e8 };
   #isPending = false;
+  /** Time that the last drawing took, in milliseconds. */
+  drawMs = 0;
 
   /**
    * @param {HTMLCanvasElement} canvas
@@ -56,7 +58,9 @@ export class Timeline {
     this.#isPending = true;
     requestAnimationFrame(() => {
       this.#isPending = false;
+      const began = performance.now();
       this.#drawNow();
+      this.drawMs = performance.now() - began;
     });
   }
 
@@ -138,10 +142,10 @@ export class Timeline {
 
   /** Family of each thread of an arm, as a position in the palette. @param {import("./arm.mjs").ArmRun} arm */
   #familyOf(arm) {
-    const kernel = this.families.length;
-    return arm.threads.map((thread) => {
-      const family = thread.family === null || thread.is_kernel ? -1 : this.families.indexOf(thread.family);
-      return family < 0 ? kernel : family;
+    const kernel = this.families.length, known = new Map(this.families.map((family, index) => [family, index]));
+    return Uint16Array.from(arm.threads, (thread) => {
+      if (!thread || thread.family === null || thread.is_kernel) return kernel;
+      return known.get(thread.family) ?? kernel;
     });
   }
 
@@ -219,7 +223,7 @@ export class Timeline {
   /**
    * Draws the names of wide segments.
    * @param {CanvasRenderingContext2D} context @param {import("./arm.mjs").ArmRun} arm
-   * @param {number} top @param {number} height @param {number[]} familyOf
+   * @param {number} top @param {number} height @param {Uint16Array} familyOf
    */
   #drawNames(context, arm, top, height, familyOf) {
     const { from, to } = this.view, perPixel = (to - from) / (this.canvas.clientWidth - GUTTER);

@@ -4,6 +4,8 @@ import { initSync, LabService } from "./lab.mjs";
 
 /** @type {LabService | undefined} */
 let service;
+/** @type {WebAssembly.Memory | undefined} */
+let memory;
 
 /** The `postMessage` of workers; types of pages have that of windows. */
 const send = /** @type {(message: object, transfer?: Transferable[]) => void} */ (/** @type {unknown} */ (postMessage));
@@ -15,14 +17,14 @@ const send = /** @type {(message: object, transfer?: Transferable[]) => void} */
 export function answer({ id, wasm, request }) {
   try {
     if (wasm) {
-      initSync({ module: wasm });
+      memory = initSync({ module: wasm }).memory;
       service = new LabService();
       return send({ id });
     }
     const answer = /** @type {LabService} */ (service).ask(request ?? "");
     const { json, segments, lags } = answer;
     answer.free();
-    send({ id, json, segments, lags }, [segments.buffer, lags.buffer]);
+    send({ id, json, segments, lags, memory: memory?.buffer.byteLength }, [segments.buffer, lags.buffer]);
   } catch (error) {
     // A panic: the module is unusable from now on.
     send({ id, panic: error instanceof Error ? error.message : String(error) });

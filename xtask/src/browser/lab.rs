@@ -22,7 +22,7 @@ const NR_LINKS: usize = 100;
 const MARGIN: f64 = 3.0;
 
 /// Verdict and command, once the runs are complete. A verdict that is not final ends in an ellipsis.
-const SETTLED: &str = "(async () => {
+pub(super) const SETTLED: &str = "(async () => {
     while (/\\u2026$/.test(document.getElementById('verdict').textContent)) await new Promise((done) => setTimeout(done, 10));
     return ['verdict', 'subject', 'command'].map((id) => document.getElementById(id).textContent).join();
 })()";

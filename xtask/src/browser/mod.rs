@@ -9,6 +9,7 @@
 
 mod chromium;
 mod lab;
+mod lab_times;
 
 use crate::programs;
 use crate::requirement::skip_or_fail;
@@ -28,6 +29,9 @@ pub(crate) struct BrowserArgs {
     /// Test only the page of `fairlab lab`.
     #[arg(long, conflicts_with = "page")]
     lab: bool,
+    /// Print times and sizes of the page of `fairlab lab` beside their goals, and test nothing.
+    #[arg(long, conflicts_with = "page")]
+    lab_times: bool,
     /// Report a missing browser as SKIPPED and succeed.
     #[arg(long)]
     ci: bool,
@@ -134,6 +138,9 @@ pub(crate) fn run(root: &Path, args: &BrowserArgs) -> Result<()> {
     // The page that is tested may be one of an earlier test, which lies here.
     let _ = std::fs::remove_dir_all(if args.page.is_some() { &profile } else { &place });
     std::fs::create_dir_all(&place).with_context(|| format!("{} cannot be made", place.display()))?;
+    if args.lab_times {
+        return lab_times::measure(root, &mut Browser::start(&program, &profile)?);
+    }
     if args.lab {
         return lab::check(root, &mut Browser::start(&program, &profile)?);
     }
