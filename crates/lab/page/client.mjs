@@ -7,7 +7,8 @@
  * @typedef {{ index: number, name: string, pid: number, family: string | null, is_kernel: boolean }} Thread
  * @typedef {{ nr: number, p50_ns: number, p99_ns: number }} Latency
  * @typedef {{ name: string, run_ns: number, wake_to_run: Latency | null }} Family
- * @typedef {{ severity: string, rule: string, sentence: string, at_ns: number }} Finding
+ * @typedef {{ cpu: number } | { task: string } | { balance: number }} Question
+ * @typedef {{ severity: string, rule: string, sentence: string, at_ns: number, question: Question }} Finding
  * @typedef {{ digest: string, duration_ns: number, findings: Finding[], summary: { families: Family[] } }} Ended
  * @typedef {{ at_ns: number, is_restart: boolean, resolution_ns: number, threads: Thread[], ended: Ended | null }} Part
  * @typedef {object} Opened

@@ -96,6 +96,8 @@ async function update() {
   const next = [keep ? arms[0] : new ArmRun(specOf(0)), new ArmRun(specOf(1))];
   if (clients[BACKGROUND].isBusy) clients[BACKGROUND].restart();
   timeline.chosen = timeline.difference = null;
+  timeline.findings = [];
+  byId("findings").replaceChildren();
   showReasons([HINT]);
   verdict(["Running\u2026"]);
   byId("numbers").setAttribute("aria-busy", "true");
@@ -118,6 +120,7 @@ async function update() {
   showProgress(next);
   times.complete = performance.now() - began;
   showNumbers();
+  showFindings();
   showVerdict();
 }
 
@@ -295,17 +298,51 @@ function showNumbers() {
   byId("numbers").removeAttribute("aria-busy");
 }
 
+/** Lists the findings of both arms, the worst first. */
+function showFindings() {
+  const isOneRun = arms[0].ended?.digest === arms[1].ended?.digest;
+  byId("findings").replaceChildren(...(isOneRun ? arms.slice(0, 1) : arms).map((arm, number) => {
+    const findings = arm.ended?.findings ?? [], name = "AB"[number], list = document.createElement("ul");
+    list.append(...findings.map((finding, index) => {
+      const item = element("li", `${finding.severity}: ${finding.sentence} `);
+      if (finding.at_ns === 0) return item;
+      const show = Object.assign(document.createElement("button"), { type: "button", id: `finding-${name}-${index}`, textContent: moment(finding.at_ns) });
+      show.onclick = () => {
+        const span = Math.min(timeline.view.to - timeline.view.from, FIRST_VIEW);
+        timeline.chosen = null;
+        timeline.show(finding.at_ns - span / 2, finding.at_ns + span / 2);
+        ask(number, finding.question, finding.at_ns, `Arm ${name}, ${finding.rule}, ${moment(finding.at_ns)}`, () => timeline.chosen === null);
+        byId("timeline").scrollIntoView({ block: "nearest" });
+      };
+      item.append(show);
+      return item;
+    }));
+    const whole = document.createElement("section");
+    whole.append(element("h3", `Findings of ${isOneRun ? "both arms" : `arm ${name}`}${findings.length === 0 ? ": none" : ""}`), list);
+    return whole;
+  }));
+  timeline.findings = arms.map((arm) => (arm.ended?.findings ?? []).filter(({ at_ns }) => at_ns > 0).map(({ at_ns }) => at_ns));
+}
+
 /** Asks for the reason of a point, which the timeline marks. @param {import("./timeline.mjs").Point} point */
-async function explain(point) {
-  const began = performance.now(), mine = generation, { arm, cpu, at } = point;
-  const request = { run: mine, spec: arms[arm].spec, question: { cpu }, at_ns: at };
-  const thread = timeline.threadAt(point);
+function explain(point) {
+  const { arm, cpu, at } = point, name = timeline.threadAt(point)?.name ?? "idle";
+  return ask(arm, { cpu }, at, `Arm ${"AB"[arm]}, CPU ${cpu}, ${moment(at)}: ${name}`, () => timeline.chosen === point);
+}
+
+/**
+ * Asks for a reason and shows the answer, if it is still wanted.
+ * @param {number} arm @param {import("./client.mjs").Question} question @param {number} at @param {string} title
+ * @param {() => boolean} isWanted
+ */
+async function ask(arm, question, at, title, isWanted) {
+  const began = performance.now(), mine = generation;
   try {
-    const { answer } = await clients[arm].ask({ explain: request });
-    if (mine !== generation || timeline.chosen !== point) return;
+    const { answer } = await clients[arm].ask({ explain: { run: mine, spec: arms[arm].spec, question, at_ns: at } });
+    if (mine !== generation || !isWanted()) return;
     times.explain = performance.now() - began;
     const sentences = answer.explained?.claims.flatMap((claim) => claim.text) ?? [answer.error?.text ?? ""];
-    showReasons([section(`Arm ${"AB"[arm]}, CPU ${cpu}, ${moment(at)}: ${thread?.name ?? "idle"}`, sentences)]);
+    showReasons([section(title, sentences)]);
   } catch (error) {
     if (mine === generation) showFailure(error);
   }

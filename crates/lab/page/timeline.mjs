@@ -32,6 +32,8 @@ export class Timeline {
   families = [];
   /** Moment of the first difference. @type {number | null} */
   difference = null;
+  /** Moments of the findings of each arm. @type {number[][]} */
+  findings = [];
   /** @type {Point | null} */
   chosen = null;
   /** @type {View} */
@@ -211,6 +213,15 @@ export class Timeline {
     context.font = `600 ${context.font}`;
     context.fillText(this.titles[number], 2, top - TITLE / 2);
     context.font = context.font.replace(/^(bold|600) /, "");
+    for (const at of this.findings[number] ?? []) {
+      const x = this.#x(at);
+      if (x < GUTTER || x > this.canvas.clientWidth) continue;
+      context.beginPath();
+      context.moveTo(x - 4, top - 8);
+      context.lineTo(x + 4, top - 8);
+      context.lineTo(x, top - 1);
+      context.fill();
+    }
     const every = Math.ceil(11 / row);
     context.fillStyle = quiet;
     context.textAlign = "right";

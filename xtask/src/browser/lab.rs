@@ -54,6 +54,8 @@ const USES: &[ControlUse] = &[
     control_use("demo-SIS_UTIL", Gesture::Click, SETTLED),
     control_use("knob-SIS_UTIL", Gesture::Click, SETTLED),
     control_use("remove-SIS_UTIL", Gesture::Click, KNOBS),
+    control_use("workload", Gesture::Select("scenarios/eevdf.scn"), SETTLED),
+    control_use("finding-A-0", Gesture::Click, REASONS),
     control_use("machine", Gesture::Select("laptop-8"), SETTLED),
     control_use("edit-summary", Gesture::Click, "document.getElementById('edit').open"),
     control_use("text", Gesture::Type("# edited\n"), "document.getElementById('text').value"),
