@@ -5,7 +5,7 @@
 
 use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Finding, FindingContext, Limits, Severity, moment};
+use super::{ByFamily, Finding, FindingContext, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
@@ -60,10 +60,6 @@ impl Rule for MissedDeadlines {
         severity: RuleSeverity::Raised { to: Severity::Medium, above: "5 % of wake-ups", from: Severity::Low },
         is_for_traces: false,
     };
-
-    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
-        Self::default()
-    }
 
     fn on_job(&mut self, now: Nanos, (task, family): (usize, usize), time: Nanos, deadline: Nanos) {
         *self.jobs.entry(family).or_default() += 1;

@@ -4,7 +4,7 @@
 
 use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, Limits, Severity, moment};
+use super::{Finding, FindingContext, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_measure::eas::EasStatus;
 use fairlab_sched::ids::CpuId;
@@ -67,10 +67,6 @@ impl Rule for Flapping {
         severity: RuleSeverity::Fixed(Severity::Low),
         is_for_traces: false,
     };
-
-    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
-        Self::default()
-    }
 
     fn on_overutilized(&mut self, now: Nanos, is_over: bool, cpu: CpuId) {
         if is_over {

@@ -131,7 +131,7 @@ fn common_domain(machine: &Machine, idle: CpuId, cpu: CpuId) -> CommonDomain {
 }
 
 /// Idle periods of CPUs, and the waits that overlap with them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct IdleCpus {
     limit: Nanos,
     /// Current or last idle period of each CPU: start, and end if it is over.

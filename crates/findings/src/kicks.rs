@@ -37,7 +37,7 @@ const MIN_KICKS: u64 = 100;
 /// Number of kicks of which at least one should have moved a task.
 const PER_MOVE: u64 = 50;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct WastedKicks {
     /// Whether each CPU was kicked and has moved no task since.
     pending: Vec<bool>,

@@ -10,7 +10,7 @@
 
 use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Finding, FindingContext, Limits, Occurrences, Severity, moment};
+use super::{ByFamily, Finding, FindingContext, Occurrences, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_sched::interface::eevdf::LimitedLag;
 use fairlab_sched::units::Nanos;
@@ -74,10 +74,6 @@ impl Rule for LimitedLags {
         severity: RuleSeverity::Fixed(Severity::Low),
         is_for_traces: false,
     };
-
-    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
-        Self::default()
-    }
 
     fn on_limited_lag(&mut self, now: Nanos, (task, family): (usize, usize), lag: &LimitedLag) {
         if lag.lag.unsigned_abs() <= 2 * lag.kept.unsigned_abs() {

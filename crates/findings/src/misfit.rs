@@ -28,7 +28,7 @@ impl Sentence for MisfitEvidence {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Misfits(ConditionPeriods);
 
 impl Rule for Misfits {

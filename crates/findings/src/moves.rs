@@ -46,7 +46,7 @@ struct PingPong {
 }
 
 /// Migrations of all tasks, by task index.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Moves {
     back_within: Nanos,
     tasks: BTreeMap<usize, PingPong>,

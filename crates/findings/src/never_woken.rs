@@ -5,7 +5,7 @@
 
 use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Evidence, Finding, FindingContext, Limits, Occurrences, Severity, moment};
+use super::{Evidence, Finding, FindingContext, Occurrences, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::plural::counted;
@@ -59,7 +59,7 @@ impl Sentence for LostWakeupEvidence {
 }
 
 /// Rule without state of its own.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct NeverWoken;
 
 /// Tasks by name of the family: index of the task and start of the wait that began first.
@@ -72,10 +72,6 @@ impl Rule for NeverWoken {
         severity: RuleSeverity::Fixed(Severity::High),
         is_for_traces: false,
     };
-
-    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
-        Self
-    }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         let Some(machine) = about.machine else { return Vec::new() };

@@ -4,26 +4,24 @@
 //! kept.
 
 use super::rule::RuleInfo;
-use super::{Evidence, Finding, moment};
+use super::{Evidence, Finding, Occurrences, moment};
 use fairlab_explain::Question;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ConditionPeriods {
     /// Shortest period that counts.
     limit: Nanos,
     /// First and last sample of the current period of each CPU.
     current: Vec<Option<(Nanos, Nanos)>>,
-    count: u64,
-    total: Nanos,
-    worst: Option<(Nanos, CpuId, Nanos)>,
-    last: Nanos,
+    /// Periods that ended, the longest with its CPU and its end.
+    ended: Occurrences<(CpuId, Nanos)>,
 }
 
 impl ConditionPeriods {
     pub(super) fn new(nr_cpus: usize, limit: Nanos) -> Self {
-        Self { limit, current: vec![None; nr_cpus], count: 0, total: Nanos::ZERO, worst: None, last: Nanos::ZERO }
+        Self { limit, current: vec![None; nr_cpus], ended: Occurrences::default() }
     }
 
     pub(super) fn sample(&mut self, now: Nanos, cpu: CpuId, holds: bool) {
@@ -37,14 +35,8 @@ impl ConditionPeriods {
     fn end_period(&mut self, cpu: CpuId) {
         let Some((since, until)) = self.current[cpu.index()].take() else { return };
         let time = until - since;
-        if time < self.limit {
-            return;
-        }
-        self.count += 1;
-        self.total += time;
-        self.last = self.last.max(until);
-        if self.worst.is_none_or(|(worst, ..)| time > worst) {
-            self.worst = Some((time, cpu, until));
+        if time >= self.limit {
+            self.ended.add(until, time, (cpu, until));
         }
     }
 
@@ -54,13 +46,9 @@ impl ConditionPeriods {
         E: Into<Evidence>,
     {
         (0..self.current.len()).for_each(|cpu| self.end_period(CpuId::from_index(cpu)));
-        let found = self.worst.map(|(time, cpu, until)| Finding {
-            count: self.count,
-            total_ns: self.total.0,
-            worst_ns: time.0,
+        let found = self.ended.worst.map(|(time, (cpu, until))| Finding {
             at_ns: moment(until).saturating_sub(time.0 / 2),
-            last_ns: moment(self.last),
-            ..rule.finding(evidence(cpu), Question::Cpu(cpu.0))
+            ..self.ended.in_finding(rule.finding(evidence(cpu), Question::Cpu(cpu.0)))
         });
         found.into_iter().collect()
     }
@@ -81,8 +69,8 @@ mod tests {
             periods.sample(ms(to), CpuId(cpu), true);
             periods.sample(ms(to + 1), CpuId(cpu), false);
         }
-        assert_eq!((periods.count, periods.total), (3, ms(20 + 90 + 30)));
-        assert_eq!(periods.worst, Some((ms(90), CpuId(1), ms(390))));
+        assert_eq!((periods.ended.count, periods.ended.total), (3, ms(20 + 90 + 30)));
+        assert_eq!(periods.ended.worst, Some((ms(90), (CpuId(1), ms(390)))));
         let mut periods = ConditionPeriods::new(2, ms(20));
         periods.sample(START + ms(100), CpuId(1), true);
         periods.sample(START + ms(190), CpuId(1), true);

@@ -14,7 +14,7 @@
 
 use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use super::{Finding, FindingContext, FindingTasks, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::cgroups::group_path;
@@ -123,10 +123,6 @@ impl Rule for Quotas {
         is_for_traces: false,
     };
 
-    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
-        Self::default()
-    }
-
     fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
         if machine.groups().is_empty() {
             return;
@@ -202,8 +198,8 @@ impl Rule for Quotas {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Findings;
     use crate::tests::{found, machine, of, printed};
+    use crate::{Findings, Limits};
     use fairlab_machine::sim::START;
 
     const MS: u64 = 1_000_000;

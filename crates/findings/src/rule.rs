@@ -146,10 +146,13 @@ pub(super) struct Preemption {
 }
 
 /// Rule that collects data during a run, and reports findings at its end.
-pub(super) trait Rule: Sized {
+pub(super) trait Rule: Default {
     const INFO: RuleInfo;
 
-    fn new(nr_cpus: usize, limits: Limits) -> Self;
+    /// Returns a rule that has seen no event. A rule with thresholds or with state of each CPU overrides it.
+    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
+        Self::default()
+    }
 
     /// Called when a CPU begins or ends to run its idle task.
     fn on_idle(&mut self, _now: Nanos, _cpu: CpuId, _begins: bool) {}

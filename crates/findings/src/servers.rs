@@ -43,7 +43,7 @@ impl Sentence for FairServerEvidence {
 const MAX_SWITCH: Nanos = Nanos::from_millis(1);
 
 /// Waits that ended with a pick of a fair server.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ServedTasks {
     limit: Nanos,
     starvation: Nanos,

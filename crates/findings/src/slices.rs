@@ -10,7 +10,7 @@
 
 use super::evidence::Sentence;
 use super::rule::{Preemption, Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use super::{Finding, FindingContext, FindingTasks, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::{Machine, START};
 use fairlab_measure::slot_mut;
@@ -88,10 +88,6 @@ impl Rule for CutSlices {
         severity: RuleSeverity::Fixed(Severity::Low),
         is_for_traces: false,
     };
-
-    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
-        Self::default()
-    }
 
     #[inline]
     fn on_preempt(&mut self, now: Nanos, preemption: &Preemption) {

@@ -33,7 +33,7 @@ impl Sentence for LowFrequencyEvidence {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct SlowCpus(ConditionPeriods);
 
 impl Rule for SlowCpus {

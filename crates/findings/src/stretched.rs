@@ -7,7 +7,7 @@
 
 use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use super::{Finding, FindingContext, FindingTasks, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::episodes::TaskState;
@@ -133,10 +133,6 @@ impl Rule for Stretched {
         },
         is_for_traces: false,
     };
-
-    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
-        Self::default()
-    }
 
     fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
         if !machine.hardware().scale_work {

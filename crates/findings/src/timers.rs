@@ -4,7 +4,7 @@
 
 use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, Limits, Severity};
+use super::{Finding, FindingContext, Severity};
 use fairlab_explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::families::{FamilySummary, TimerSummary};
@@ -31,7 +31,7 @@ impl Sentence for MissedTimersEvidence {
 const PERIODS_PER_MISS: u64 = 20;
 
 /// Rule without state of its own.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct MissedTimers;
 
 impl Rule for MissedTimers {
@@ -41,10 +41,6 @@ impl Rule for MissedTimers {
         severity: RuleSeverity::Raised { to: Severity::Medium, above: "5 % of periods", from: Severity::Low },
         is_for_traces: false,
     };
-
-    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
-        Self
-    }
 
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         let Some(machine) = about.machine else { return Vec::new() };
@@ -71,6 +67,7 @@ fn missed_timers(machine: &Machine, family: &FamilySummary) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Limits;
     use crate::tests::{find, of, sentence};
     use fairlab_board::preset;
     use fairlab_machine::hardware::Hardware;

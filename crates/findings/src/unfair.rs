@@ -8,7 +8,7 @@
 
 use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Finding, FindingContext, FindingTasks, Limits, Severity, moment};
+use super::{ByFamily, Finding, FindingContext, FindingTasks, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::shares::{Share, UnfairShare, WINDOW, fair_shares};
@@ -77,10 +77,6 @@ impl Rule for Shares {
         severity: RuleSeverity::Fixed(Severity::Medium),
         is_for_traces: false,
     };
-
-    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
-        Self::default()
-    }
 
     #[inline]
     fn on_sleep(&mut self, task: TaskId) {

@@ -10,7 +10,7 @@
 
 use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, FindingTasks, Limits, Occurrences, Severity, moment};
+use super::{Finding, FindingContext, FindingTasks, Occurrences, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::cgroups::group_path;
@@ -97,10 +97,6 @@ impl Rule for GroupShares {
         severity: RuleSeverity::Fixed(Severity::Medium),
         is_for_traces: false,
     };
-
-    fn new(_nr_cpus: usize, _limits: Limits) -> Self {
-        Self::default()
-    }
 
     #[inline]
     fn on_sleep(&mut self, task: TaskId) {
@@ -249,6 +245,7 @@ impl GroupShares {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Limits;
     use crate::tests::{find, found, machine, of, sentence};
 
     #[test]

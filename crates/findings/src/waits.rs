@@ -72,7 +72,7 @@ impl Sentence for WaitEvidence {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Starvation {
     limit: Nanos,
     waits: ByFamily<FindingWait>,
@@ -103,7 +103,7 @@ impl Rule for Starvation {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct LateWakeups {
     limit: Nanos,
     waits: ByFamily<FindingWait>,
@@ -138,7 +138,7 @@ impl Rule for LateWakeups {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ThrottledTasks {
     limit: Nanos,
     waits: ByFamily<FindingWait>,
