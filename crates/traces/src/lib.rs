@@ -7,6 +7,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests advance machines by hand"))]
 
+mod buffered;
 pub mod conformance;
 pub mod domains;
 pub mod export;

@@ -4,6 +4,7 @@
 
 mod line;
 
+use crate::buffered::BufferedOut;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::Machine;
@@ -17,7 +18,7 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{EntityLag, Event, LagMoment, QueueLag, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::scenario::Scenario;
-use line::{EscapedStr, Lines, List, line, object};
+use line::{EscapedStr, List, line, object};
 use std::io::{self, Write};
 
 /// JSON Schema of a line.
@@ -46,7 +47,7 @@ impl TraceOptions {
 
 /// Writer of trace lines. It buffers them, so that `out` needs no buffer of its own.
 pub struct TraceJsonl<W: Write> {
-    lines: Lines<W>,
+    lines: BufferedOut<W>,
     options: TraceOptions,
     /// PIDs of the scheduler's tasks, by task index; idle tasks have PID 0.
     pids: Vec<i64>,
@@ -59,14 +60,14 @@ impl<W: Write> TraceJsonl<W> {
         let idle = std::iter::repeat_n(0, nr_cpus);
         let stoppers = (0..nr_cpus).map(|cpu| i64::from(FIRST_STOPPER_PID) + cpu as i64);
         let init = std::iter::once(1);
-        Self { lines: Lines::new(out), options, pids: idle.chain(stoppers).chain(init).collect() }
+        Self { lines: BufferedOut::new(out), options, pids: idle.chain(stoppers).chain(init).collect() }
     }
 
     /// Writes the buffered lines.
     ///
     /// # Errors
     /// If a line could not be written, now or earlier.
-    pub fn finish(self) -> io::Result<()> {
+    pub fn finish(mut self) -> io::Result<()> {
         self.lines.finish()
     }
 
@@ -78,11 +79,11 @@ impl<W: Write> TraceJsonl<W> {
     /// Writes the lines for the end of a run: schedstat counters and run times.
     pub fn write_totals(&mut self, machine: &Machine<impl Engine>) {
         for cpu in machine.sched().cpu_ids() {
-            put_schedstat(self.lines.buffer_mut(), cpu, &machine.sched().schedstat_snapshot(cpu));
+            put_schedstat(self.lines.next(), cpu, &machine.sched().schedstat_snapshot(cpu));
         }
         for task in machine.tasks() {
             let name = EscapedStr(&task.name);
-            line!(self.lines.buffer_mut(), e: "task", pid: task.pid, name: name, runtime: task.runtime_ns);
+            line!(self.lines.next(), e: "task", pid: task.pid, name: name, runtime: task.runtime_ns);
         }
     }
 
@@ -90,12 +91,12 @@ impl<W: Write> TraceJsonl<W> {
     fn put_lags(&mut self, machine: &Machine<impl Engine>) {
         let (engine, t) = (machine.sched(), machine.now().0);
         for queue in engine.cpu_ids().filter_map(|cpu| engine.queue_lag_snapshot(cpu)) {
-            put_queue_lag(self.lines.buffer_mut(), t, &queue);
+            put_queue_lag(self.lines.next(), t, &queue);
         }
         for task in machine.tasks() {
             let Some(id) = task.id.filter(|_| !task.is_dead) else { continue };
             if let Some(lag) = engine.lag_snapshot(id) {
-                put_lag(self.lines.buffer_mut(), t, "state", i64::from(task.pid), &lag);
+                put_lag(self.lines.next(), t, "state", i64::from(task.pid), &lag);
             }
         }
     }
@@ -108,7 +109,7 @@ impl<W: Write> TraceJsonl<W> {
         match *event {
             Event::Wakeup { task, cpu, is_new, on } if self.options.level > 0 => {
                 let pid = self.pid(task);
-                line!(self.lines.buffer_mut(), t: t, e: "wakeup", pid: pid, cpu: cpu.0, new: is_new, on: on.0);
+                line!(self.lines.next(), t: t, e: "wakeup", pid: pid, cpu: cpu.0, new: is_new, on: on.0);
             }
             Event::Switch { cpu, prev, next, prev_state } if self.options.level > 0 => {
                 let (prev, next) = (self.pid(prev), self.pid(next));
@@ -117,23 +118,23 @@ impl<W: Write> TraceJsonl<W> {
                     PrevState::Blocked => 1,
                     PrevState::Dead => 128,
                 };
-                line!(self.lines.buffer_mut(), t: t, e: "switch", cpu: cpu.0, prev: prev, next: next, st: st);
+                line!(self.lines.next(), t: t, e: "switch", cpu: cpu.0, prev: prev, next: next, st: st);
             }
             Event::Migrate { task, from, to, on } if self.options.level > 0 => {
                 let pid = self.pid(task);
-                line!(self.lines.buffer_mut(), t: t, e: "migrate", pid: pid, from: from.0, to: to.0, on: on.0);
+                line!(self.lines.next(), t: t, e: "migrate", pid: pid, from: from.0, to: to.0, on: on.0);
             }
             Event::Frequency { cpu, capacity, .. } if self.options.level > 0 => {
-                line!(self.lines.buffer_mut(), t: t, e: "freq", cpu: cpu.0, cap: capacity);
+                line!(self.lines.next(), t: t, e: "freq", cpu: cpu.0, cap: capacity);
             }
             Event::Ipi { cpu, kind, on } if self.options.level > 1 => {
                 let is_call = kind == IpiKind::CallFunction;
-                line!(self.lines.buffer_mut(), t: t, e: "ipi", cpu: cpu.0, kind: is_call, on: on.0);
+                line!(self.lines.next(), t: t, e: "ipi", cpu: cpu.0, kind: is_call, on: on.0);
             }
             Event::DomainStat { on, cpu, level, counter, idle, amount } if self.options.level > 2 => {
                 let idle = idle.map_or("-", idle_type_name);
                 line!(
-                    self.lines.buffer_mut(),
+                    self.lines.next(),
                     t: t, e: "lb", on: on.0, cpu: cpu.0, lvl: level, c: counter, idle: idle, n: amount
                 );
             }
@@ -144,15 +145,15 @@ impl<W: Write> TraceJsonl<W> {
                     LagMoment::SwitchTo => "next",
                 };
                 let pid = entity.task.map_or(-1, |task| self.pid(task));
-                put_lag(self.lines.buffer_mut(), t, why, pid, entity);
-                put_queue_lag(self.lines.buffer_mut(), t, queue);
+                put_lag(self.lines.next(), t, why, pid, entity);
+                put_queue_lag(self.lines.next(), t, queue);
             }
             Event::PeltEntity { task, cpu, weight, avg } if self.options.pelt => {
                 let pid = task.map_or(-1, |task| self.pid(task));
-                line!(self.lines.buffer_mut(), t: t, e: "pse", pid: pid, cpu: cpu.0, w: weight, avg: avg);
+                line!(self.lines.next(), t: t, e: "pse", pid: pid, cpu: cpu.0, w: weight, avg: avg);
             }
             Event::PeltCfsRq { cpu, is_root, avg } if self.options.pelt => {
-                line!(self.lines.buffer_mut(), t: t, e: "pcfs", cpu: cpu.0, root: is_root, avg: avg);
+                line!(self.lines.next(), t: t, e: "pcfs", cpu: cpu.0, root: is_root, avg: avg);
             }
             _ => {}
         }
@@ -321,18 +322,18 @@ impl<W: Write, E: Engine> Observer<E> for TraceJsonl<W> {
         let t = now.0;
         match *event {
             MachineEvent::Hotplug { cpu, online, result } => {
-                line!(self.lines.buffer_mut(), t: t, e: "hotplug", cpu: cpu.0, online: online, rc: result);
+                line!(self.lines.next(), t: t, e: "hotplug", cpu: cpu.0, online: online, rc: result);
             }
             MachineEvent::Cpuset { cpuset, result } => {
-                line!(self.lines.buffer_mut(), t: t, e: "cpuset", cpuset: cpuset, rc: result);
+                line!(self.lines.next(), t: t, e: "cpuset", cpuset: cpuset, rc: result);
             }
             MachineEvent::Changed { what, task, group, result } => {
                 let pid = task.map_or(-1, |task| FIRST_PID + task as i64);
                 if what == "affinity" {
-                    line!(self.lines.buffer_mut(), t: t, e: "affinity", pid: pid, rc: result);
+                    line!(self.lines.next(), t: t, e: "affinity", pid: pid, rc: result);
                 } else {
                     let group = group.map_or(-1, |group| group as i64);
-                    line!(self.lines.buffer_mut(), t: t, e: "change", what: what, pid: pid, group: group, rc: result);
+                    line!(self.lines.next(), t: t, e: "change", what: what, pid: pid, group: group, rc: result);
                 }
             }
             _ => {}
@@ -342,18 +343,18 @@ impl<W: Write, E: Engine> Observer<E> for TraceJsonl<W> {
     fn snapshot(&mut self, machine: &Machine<E>) {
         let engine = machine.sched();
         let t = machine.now().0;
-        put_nohz(self.lines.buffer_mut(), t, &engine.nohz_snapshot());
+        put_nohz(self.lines.next(), t, &engine.nohz_snapshot());
         for cpu in engine.cpu_ids() {
             if let Some(llc) = engine.llc_snapshot(cpu) {
-                put_llc(self.lines.buffer_mut(), t, cpu, &llc);
+                put_llc(self.lines.next(), t, cpu, &llc);
             }
         }
         for cpu in engine.cpu_ids() {
-            put_rq(self.lines.buffer_mut(), t, cpu, &engine.rq_snapshot(cpu));
+            put_rq(self.lines.next(), t, cpu, &engine.rq_snapshot(cpu));
         }
         for task in machine.tasks() {
             let Some(id) = task.id.filter(|_| !task.is_dead) else { continue };
-            put_task(self.lines.buffer_mut(), t, task.pid, &engine.task_snapshot(id));
+            put_task(self.lines.next(), t, task.pid, &engine.task_snapshot(id));
         }
         if self.options.lags {
             self.put_lags(machine);

@@ -3,9 +3,9 @@
 
 use super::pass_spans::PassSpan;
 use super::thread::{ThreadId, ThreadTable};
+use fairlab_measure::measure::passes::idle_type_name;
 use fairlab_sched::interface::wakeup::{WakeKind, WakeupDecision};
 use fairlab_sched::probe::{BalanceDecision, KickDecision};
-use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
 
 #[derive(Clone, Copy, Debug)]
@@ -35,14 +35,6 @@ pub(super) const fn kind_name(kind: WakeKind) -> &'static str {
     }
 }
 
-pub(super) const fn idle_name(idle: CpuIdleType) -> &'static str {
-    match idle {
-        CpuIdleType::Idle => "idle",
-        CpuIdleType::NotIdle => "busy",
-        CpuIdleType::NewlyIdle => "newidle",
-    }
-}
-
 /// Returns the name of a CPU selection's rule, and the selection's inputs and result.
 pub(super) fn of_selection(thread: ThreadId, decision: &WakeupDecision) -> (&'static str, Details) {
     let mut details = vec![
@@ -68,7 +60,7 @@ pub(super) fn of_pass(decision: &BalanceDecision) -> (&'static str, Details) {
         ("reason", Detail::Word(reason)),
         ("dst_cpu", number(decision.dst_cpu.0)),
         ("level", number(decision.level)),
-        ("idle", Detail::Word(idle_name(decision.idle))),
+        ("idle", Detail::Word(idle_type_name(decision.idle))),
     ];
     details.extend(decision.balanced.map(|balanced| ("balanced", Detail::Word(balanced.name()))));
     details.extend(decision.local_type.map(|of| ("local_type", Detail::Word(of.name()))));

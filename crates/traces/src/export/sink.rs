@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Interface of trace formats, and buffered output with bounded memory.
+//! Interface of trace formats, and temporary files.
 //!
 //! A [`TraceSink`] receives records one by one. [`BufferedOut`] and [`Spool`] write them in large chunks, so
 //! a format holds no more of a run in memory than a buffer.
 
 use super::record::{EventGroups, TraceRecord};
 use super::thread::ThreadTable;
+use crate::buffered::MAX_BUFFERED_BYTES;
 use fairlab_machine::sim::Machine;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-const MAX_BUFFERED_BYTES: usize = 1 << 17;
+pub(super) use crate::buffered::BufferedOut;
 
 /// Writer of one trace in one format.
 pub trait TraceSink {
@@ -91,52 +92,6 @@ impl OpenedSink {
     }
 }
 
-/// Output buffer. The first write error is kept until [`BufferedOut::finish`].
-pub(super) struct BufferedOut<W: Write> {
-    to: W,
-    bytes: Vec<u8>,
-    handed_on: u64,
-    error: Option<io::Error>,
-}
-
-impl<W: Write> BufferedOut<W> {
-    pub(super) fn new(to: W) -> Self {
-        Self { to, bytes: Vec::with_capacity(MAX_BUFFERED_BYTES + MAX_BUFFERED_BYTES / 8), handed_on: 0, error: None }
-    }
-
-    /// Returns the buffer for the next bytes, after writing it out if it has reached [`MAX_BUFFERED_BYTES`].
-    #[inline]
-    pub(super) fn next(&mut self) -> &mut Vec<u8> {
-        if self.bytes.len() >= MAX_BUFFERED_BYTES {
-            self.write_buffer();
-        }
-        &mut self.bytes
-    }
-
-    pub(super) fn len(&self) -> u64 {
-        self.handed_on + self.bytes.len() as u64
-    }
-
-    #[cold]
-    fn write_buffer(&mut self) {
-        if self.error.is_none() {
-            self.error = self.to.write_all(&self.bytes).err();
-        }
-        self.handed_on += self.bytes.len() as u64;
-        self.bytes.clear();
-    }
-
-    pub(super) const fn has_failed(&self) -> bool {
-        self.error.is_some()
-    }
-
-    /// Writes the buffer and flushes. Returns the first error of this or an earlier write.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
-        self.write_buffer();
-        self.error.take().map_or_else(|| self.to.flush(), Err)
-    }
-}
-
 pub(super) fn put_u16(bytes: &mut Vec<u8>, number: u16) {
     bytes.extend_from_slice(&number.to_le_bytes());
 }
@@ -173,7 +128,7 @@ impl Spool {
 
     pub(super) fn copy_to<W: Write>(&mut self, out: &mut BufferedOut<W>) -> io::Result<()> {
         self.0.finish()?;
-        let mut from = &self.0.to;
+        let mut from = self.0.get_ref();
         from.seek(SeekFrom::Start(0))?;
         let mut chunk = vec![0; MAX_BUFFERED_BYTES];
         loop {
@@ -192,7 +147,7 @@ impl Spool {
         out: &mut BufferedOut<W>,
     ) -> io::Result<()> {
         self.0.finish()?;
-        let mut from = BufReader::with_capacity(MAX_BUFFERED_BYTES, &self.0.to);
+        let mut from = BufReader::with_capacity(MAX_BUFFERED_BYTES, self.0.get_ref());
         let mut at = 0;
         from.seek(SeekFrom::Start(0))?;
         for place in places {

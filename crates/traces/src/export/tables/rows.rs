@@ -2,10 +2,11 @@
 //! Conversion of a record to rows of the tables.
 
 use super::{Cell, Table};
-use crate::export::details::{idle_name, kind_name};
+use crate::export::details::kind_name;
 use crate::export::record::{Marker, RecordKind, TraceRecord};
 use crate::export::thread::{ThreadId, ThreadTable};
 use crate::export::tracepoint::values::{reason, state_letter};
+use fairlab_measure::measure::passes::idle_type_name;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::interface::lag::LagMoment;
 use fairlab_sched::interface::wakeup::WakeupDecision;
@@ -153,7 +154,7 @@ fn pass<'a>(at: Cell<'a>, decision: &BalanceDecision) -> [Cell<'a>; 18] {
         cpu(decision.on),
         cpu(decision.dst_cpu),
         int(decision.level),
-        Cell::Text(idle_name(decision.idle)),
+        Cell::Text(idle_type_name(decision.idle)),
         Cell::Text(decision.verdict.name()),
         word(decision.balanced.map(|of| of.name())),
         word(decision.local_type.map(|of| of.name())),
