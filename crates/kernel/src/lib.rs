@@ -48,6 +48,10 @@ pub mod trace_line;
 pub mod tree;
 pub mod worker;
 
+use error::{KernelError, io_error_at};
+use std::fs;
+use std::path::Path;
+
 /// Files of an engine that do not come from a tree: name and text.
 pub const EMBEDDED_FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
@@ -62,6 +66,15 @@ pub fn embedded_text(name: &str) -> &'static str {
 /// Returns the lines of a table that are neither comments nor empty.
 pub(crate) fn table_lines(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// Removes a file or a folder, if it exists.
+pub(crate) fn remove(path: &Path) -> Result<(), KernelError> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).map_err(io_error_at(path)),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -15,11 +15,10 @@ use crate::compile::BuildRecipe;
 use crate::error::{KernelError, io_error_at};
 use crate::snapshot::file_hash;
 use crate::store::hash;
-use crate::tree;
+use crate::{remove, tree};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Hashes of the inputs of products, by the paths of the products in the build folder.
@@ -128,15 +127,6 @@ fn record_path(folder: &Path) -> PathBuf {
 fn is_reusable_across(name: &str) -> bool {
     let is_source = [".c", ".h", ".S"].iter().any(|ending| name.ends_with(ending));
     is_source && !["scripts/", "tools/"].iter().any(|part| name.starts_with(part))
-}
-
-/// Removes a file or a folder, if it exists.
-fn remove(path: &Path) -> Result<(), KernelError> {
-    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    match removed {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).map_err(io_error_at(path)),
-        _ => Ok(()),
-    }
 }
 
 /// Returns the file in which make writes down the command and the files of a product.

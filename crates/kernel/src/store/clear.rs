@@ -9,6 +9,7 @@
 
 use super::{Store, StoreEntry, own_hash};
 use crate::error::{KernelError, io_error_at};
+use crate::remove;
 use crate::tree::TreeSource;
 use fairlab_workload::message::Message;
 use serde::Serialize;
@@ -56,14 +57,6 @@ pub fn bytes(path: &Path) -> u64 {
         return if meta.is_symlink() { 0 } else { meta.len() };
     }
     fs::read_dir(path).into_iter().flatten().flatten().map(|entry| bytes(&entry.path())).sum()
-}
-
-fn remove(path: &Path) -> Result<(), KernelError> {
-    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    match removed {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).map_err(io_error_at(path)),
-        _ => Ok(()),
-    }
 }
 
 /// Returns the names of the entries of a folder, in order.
