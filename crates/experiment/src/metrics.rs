@@ -9,6 +9,7 @@ use super::work::FamilyAmount;
 use crate::path::ResultPath;
 pub use fairlab_measure::catalogue::MetricDirection;
 use fairlab_measure::catalogue::{Combination, MetricInfo, NAMED, NamedMetric, Scope, WorkRole};
+use fairlab_measure::plural::cpus_named;
 use fairlab_workload::message::Message;
 use fairlab_workload::suggest;
 use schemars::JsonSchema;
@@ -306,20 +307,8 @@ fn add_kinds(found: &mut Vec<MetricValue>, named: &NamedMetric, family: &str, ob
 
 /// Formats a list of CPUs: `CPU 3`, `CPUs 0-3,6`.
 fn cpus_of(list: &Value) -> String {
-    let cpus: Vec<u64> = list.as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
-    let mut ranges: Vec<(u64, u64)> = Vec::new();
-    for &cpu in &cpus {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == cpu => *last = cpu,
-            _ => ranges.push((cpu, cpu)),
-        }
-    }
-    let text = |&(first, last): &(u64, u64)| match last - first {
-        0 => first.to_string(),
-        _ => format!("{first}-{last}"),
-    };
-    let noun = if cpus.len() == 1 { "CPU" } else { "CPUs" };
-    format!("{noun} {}", ranges.iter().map(text).collect::<Vec<_>>().join(","))
+    let cpus = list.as_array().into_iter().flatten().filter_map(|cpu| u32::try_from(cpu.as_u64()?).ok());
+    cpus_named(&cpus.collect::<Vec<u32>>())
 }
 
 /// Returns the first number at a path, if the object has one.

@@ -2,11 +2,7 @@
 //! Numbers for people: times with three digits, percentages, bars, sizes, lists of CPUs.
 
 pub(crate) use fairlab_board::format_cpu_list;
-
-/// Formats CPU numbers with a noun: `CPU 7`, `CPUs 0-3`.
-pub(crate) fn cpus_named(cpus: &[u32]) -> String {
-    format!("CPU{} {}", if cpus.len() == 1 { "" } else { "s" }, format_cpu_list(cpus))
-}
+pub(crate) use fairlab_measure::plural::cpus_named;
 
 /// Formats a number with its noun, in the plural unless the number is 1: `1 run`, `2 runs`, `2 passes`.
 pub(crate) fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
