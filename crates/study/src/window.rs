@@ -14,6 +14,7 @@ use fairlab_machine::sim::{Machine, START};
 use fairlab_measure::latency::Latency;
 use fairlab_measure::measure::histogram::PowerHistogram;
 use fairlab_measure::measure::search::{SearchCounters, SearchStats, searches_domain};
+use fairlab_measure::slot_mut;
 use fairlab_run::drive::{drive_on, drive_to};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::CpuId;
@@ -92,14 +93,10 @@ impl WindowObserver {
 
     fn on_mark(&mut self, now: Nanos, task: usize, phase: u32) {
         *self.marks.entry(phase).or_default() += 1;
-        if self.last_mark.len() <= task {
-            self.last_mark.resize(task + 1, None);
-            self.noted.resize(task + 1, None);
-        }
-        if let Some(last) = self.last_mark[task].replace(now) {
+        if let Some(last) = slot_mut(&mut self.last_mark, task).replace(now) {
             self.between_marks.record((now - last).0);
         }
-        if let Some(noted) = self.noted[task].take() {
+        if let Some(noted) = slot_mut(&mut self.noted, task).take() {
             self.since_noted.record((now - noted).0);
         }
     }

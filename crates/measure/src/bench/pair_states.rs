@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! State of netperf's pairs over time: the share of transactions on one CPU in each millisecond.
 
+use super::slot_mut;
 use fairlab_sched::units::Nanos;
 
 /// Length of an interval. Intervals are aligned to the machine's clock.
@@ -43,11 +44,7 @@ impl PairStates {
         if self.intervals.is_empty() {
             self.first = interval;
         }
-        let index = interval - self.first;
-        if index >= self.intervals.len() {
-            self.intervals.resize(index + 1, TransactionCounts::default());
-        }
-        let counts = &mut self.intervals[index];
+        let counts = slot_mut(&mut self.intervals, interval - self.first);
         counts.all += 1;
         counts.on_one_cpu += u64::from(is_on_one_cpu);
     }

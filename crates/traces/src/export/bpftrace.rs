@@ -20,6 +20,7 @@ use super::record::{EventGroups, Group, RecordKind, TraceRecord};
 use super::sink::{BufferedOut, TraceSink};
 use super::thread::{ThreadId, ThreadTable};
 use super::{ExportFormat, FormatOpener, SinkOpener};
+use fairlab_measure::slot_mut;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -48,10 +49,7 @@ struct Histogram {
 impl Histogram {
     fn add(&mut self, value: u64) {
         let place = (u64::BITS - value.leading_zeros()) as usize;
-        if self.counts.len() <= place {
-            self.counts.resize(place + 1, 0);
-        }
-        self.counts[place] += 1;
+        *slot_mut(&mut self.counts, place) += 1;
     }
 
     fn add_all(&mut self, other: &Self) {

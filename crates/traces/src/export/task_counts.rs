@@ -9,6 +9,7 @@
 
 use super::record::{EventGroups, Group, RecordKind, TraceRecord};
 use super::thread::ThreadId;
+use fairlab_measure::slot_mut;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
@@ -62,10 +63,7 @@ impl AllCounts {
     }
 
     fn at(&mut self, thread: ThreadId) -> &mut TaskCounts {
-        if self.0.len() <= thread.index() {
-            self.0.resize(thread.index() + 1, TaskCounts::default());
-        }
-        &mut self.0[thread.index()]
+        slot_mut(&mut self.0, thread.index())
     }
 
     pub(super) fn record(&mut self, record: &TraceRecord<'_>) {
