@@ -90,7 +90,7 @@ pub struct SwitchEffect {
 }
 
 /// Result of the search.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Culprits {
     /// Means at the near and the far end.
     pub ends: [f64; 2],
@@ -222,18 +222,8 @@ pub fn find<S: Switches>(
     let matters = (ends[1] - ends[0]).abs() >= least;
     let differences: Vec<f64> = far.iter().zip(&near).map(|(far, near)| far - near).collect();
     let could_show = smallest(differences.len(), level).map(|least| least * deviation(&differences));
-    let mut culprits = Culprits {
-        ends,
-        p,
-        is_negligible: is_significant && !matters,
-        could_show,
-        found: None,
-        alone: Vec::new(),
-        without: Vec::new(),
-        rest: None,
-        asked: Vec::new(),
-        runs: 0,
-    };
+    let is_negligible = is_significant && !matters;
+    let mut culprits = Culprits { ends, p, is_negligible, could_show, ..Culprits::default() };
     if is_significant && matters {
         let set = minimal(&bisection)?;
         if set.len() > 1 {

@@ -53,7 +53,7 @@ const MIN_TURNS: u64 = 20;
 const PER_KEPT: u64 = 10;
 
 /// Turns of a task with a slice of its own.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct SliceTurns {
     place: usize,
     family: usize,
@@ -106,17 +106,8 @@ impl Rule for CutSlices {
         for (id, task) in tasks.iter() {
             let se = machine.sched().entity(id);
             if se.has_custom_slice {
-                let new = || SliceTurns {
-                    place: task.place,
-                    family: task.family,
-                    slice: Nanos::ZERO,
-                    is_counted: true,
-                    turns: 0,
-                    kept: 0,
-                    cut_time: Nanos::ZERO,
-                    last_cut: START,
-                    followers: BTreeMap::new(),
-                };
+                let new =
+                    || SliceTurns { place: task.place, family: task.family, last_cut: START, ..SliceTurns::default() };
                 let track = slot_mut(&mut self.tasks, id.index()).get_or_insert_with(new);
                 (track.slice, track.is_counted) = (Nanos(se.slice), true);
             } else if let Some(Some(track)) = self.tasks.get_mut(id.index()) {

@@ -316,9 +316,6 @@ impl RunSummary {
             fairlab: env!("CARGO_PKG_VERSION").to_owned(),
             run,
             duration_ns: measured.0,
-            engine: None,
-            cut_short_of_ns: None,
-            settling: None,
             digest: machine.digest().to_string(),
             totals,
             cgroups: cgroups::of(machine, &forgotten.quotas, &recorder.families.group_times(machine.now())),
@@ -333,7 +330,7 @@ impl RunSummary {
             warnings,
             families,
             cpus,
-            speed: None,
+            ..Self::default()
         };
         debug_assert_eq!(summary.broken_sums(), [""; 0], "sums of a summary must be equal");
         summary

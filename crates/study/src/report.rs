@@ -60,7 +60,7 @@ pub struct ReportTable {
 }
 
 /// Results of a study.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct StudyReport {
     /// Version of this JSON form: `study/1`.
     pub schema: &'static str,
@@ -93,13 +93,9 @@ impl StudyReport {
         Self {
             schema: SCHEMA,
             study: study.name.clone(),
-            engine: None,
             title: study.title.clone(),
             source: study.source.clone(),
-            notes: Vec::new(),
-            tables: Vec::new(),
-            outputs: Vec::new(),
-            pictures: Vec::new(),
+            ..Self::default()
         }
     }
 }

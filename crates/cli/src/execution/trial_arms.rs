@@ -27,6 +27,7 @@ enum ExperimentProgress {
 }
 
 /// Trials, one for each arm.
+#[derive(Default)]
 pub(crate) struct TrialArms<'a> {
     trials: Vec<Trial>,
     asked: &'a [RequestedMetric],
@@ -74,19 +75,7 @@ impl<'a> TrialArms<'a> {
                 ExperimentProgress::Time(Mutex::new(Progress::new("repeating", whole)), Instant::now(), budget)
             }
         };
-        Self {
-            trials,
-            asked,
-            is_seedless,
-            progress: Some(telling),
-            warnings: Mutex::default(),
-            cost_notes: Mutex::default(),
-            has_to_end: false,
-            on_run: None,
-            outputs: Vec::new(),
-            results: Mutex::default(),
-            facts: Mutex::default(),
-        }
+        Self { trials, asked, is_seedless, progress: Some(telling), ..Self::default() }
     }
 
     /// Returns these trials such that the result of each arm's only run is kept, and the run has these outputs.

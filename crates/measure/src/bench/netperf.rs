@@ -23,7 +23,7 @@ const SOCKETS: [(NetperfTest, &str, u32, u32); 2] =
     [(NetperfTest::TcpRr, "TCP", 16_384, 131_072), (NetperfTest::UdpRr, "UDP", 212_992, 212_992)];
 
 /// Observer that counts transactions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct NetperfObserver {
     bench: Netperf,
     rounds: Rounds,
@@ -65,15 +65,7 @@ pub struct NetperfResult {
 impl NetperfObserver {
     /// Creates the observer of a test.
     pub fn new(bench: Netperf) -> Self {
-        Self {
-            bench,
-            rounds: Rounds::default(),
-            cpus: Vec::new(),
-            ids: Vec::new(),
-            nr_on_one_cpu: 0,
-            nr_moves: 0,
-            states: PairStates::default(),
-        }
+        Self { bench, ..Self::default() }
     }
 
     /// Computes the result of a measured time.

@@ -59,7 +59,7 @@ pub(crate) const SCHEMA: &str = "patch/3";
 const STATUS_WORSE: u8 = 1;
 
 /// Result of a case.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub(crate) struct CaseResult {
     pub(crate) machine: &'static str,
     pub(crate) load: &'static str,
@@ -390,13 +390,11 @@ impl<'a> RunningCase<'a> {
         let mut outcome = CaseResult {
             machine: self.case.machine,
             load: self.case.load(),
-            comparison: None,
             failures,
-            left_out: None,
-            first: None,
             plain_because: self.plain_because,
             warnings: self.arms.warnings().iter().map(|warning| warning.replace(mix, "rt-app mix")).collect(),
             took: self.took,
+            ..CaseResult::default()
         };
         match self.repetitions {
             Ok(repetitions) if repetitions.is_empty() => return Ok((None, log)),

@@ -61,7 +61,7 @@ pub(crate) struct KernelProblem {
 }
 
 /// Counted function that only one of the kernels has, over all cases.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub(crate) struct UncommonCost {
     pub(crate) function: String,
     /// Kernels that have it: `base`, `patched`.
@@ -151,14 +151,9 @@ impl RunLog {
         let key = (call.function.clone(), call.operation.clone());
         let cost = self.uncommon.entry(key).or_insert_with(|| UncommonCost {
             function: call.function.clone(),
-            kernels: BTreeSet::new(),
             operation: call.operation.clone(),
             charged_to: call.charged_to.clone(),
-            calls: 0,
-            min_cost_ps: 0,
-            max_cost_ps: 0,
-            ns: 0,
-            kernel_ns: 0,
+            ..UncommonCost::default()
         });
         cost.add_cost(call.cost_ps, call.cost_ps);
         // The other kernel reports no calls.

@@ -16,8 +16,9 @@ const RATE_WINDOW: Nanos = Nanos::from_millis(100);
 const MAX_QUEUED_NAMES: usize = 12;
 
 /// Mode of a watched run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Mode {
+    #[default]
     Paused,
     Goes,
     /// Runs until a decision follows; `seen` decisions of this kind have been made before.
@@ -55,7 +56,7 @@ pub(super) struct DomainLine {
 }
 
 /// Content of the screen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct View {
     pub(super) title: String,
     pub(super) now: Nanos,
@@ -87,22 +88,7 @@ const RATES: [&str; 6] = ["switch", "wakeup", "migr.", "select", "pass", "kick"]
 impl View {
     /// Creates the view of a run that has not begun and waits for a key.
     pub(super) fn new(machine: &Machine, title: &str, speed: Nanos) -> Self {
-        Self {
-            title: title.to_owned(),
-            now: Nanos::ZERO,
-            whole: machine.duration(),
-            mode: Mode::Paused,
-            speed,
-            cpus: Vec::new(),
-            chosen: 0,
-            first: 0,
-            queue: (Vec::new(), 0),
-            domains: Vec::new(),
-            rates: Vec::new(),
-            decisions: Vec::new(),
-            why: None,
-            counted: VecDeque::new(),
-        }
+        Self { title: title.to_owned(), whole: machine.duration(), speed, ..Self::default() }
     }
 
     /// Updates the view from the machine.
