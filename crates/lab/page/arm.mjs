@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The run of an arm, as far as it has come.
+import { readLags } from "./lags.mjs";
 import { appendPart, emptyRow } from "./timeline-data.mjs";
 
 /** Time that a step of a run may take, in milliseconds: a newer run begins after it at the latest. */
@@ -27,6 +28,8 @@ export class ArmRun {
     this.at = 0;
     /** @type {import("./client.mjs").Ended | null} */
     this.ended = null;
+    /** Lags of tasks by thread, once the run has ended. @type {Map<number, import("./lags.mjs").LagSamples>} */
+    this.lags = new Map();
     /** @type {Message | null} */
     this.error = null;
   }
@@ -48,10 +51,11 @@ export class ArmRun {
     this.rows = Array.from({ length: this.opened.nr_cpus }, emptyRow);
     for (let step = FIRST_STEP; isWanted();) {
       const began = performance.now(), before = this.at;
-      const { answer, segments } = await client.ask({ step: { run: number, until_ns: Math.round(this.at + step) } });
+      const { answer, segments, lags } = await client.ask({ step: { run: number, until_ns: Math.round(this.at + step) } });
       const took = performance.now() - began;
       if (!answer.part) return this.#fail(answer.error);
       this.#append(answer.part, segments);
+      if (answer.part.ended) this.lags = readLags(lags);
       onStep();
       if (answer.part.ended) return;
       step = Math.min(1e8, Math.max(1e6, (this.at - before) * STEP_MS / Math.max(0.5, took)));

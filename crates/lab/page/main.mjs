@@ -4,13 +4,19 @@ import { ArmRun } from "./arm.mjs";
 import { Client, Dropped, Panic, readModule } from "./client.mjs";
 import { duration, moment } from "./format.mjs";
 import { Knobs } from "./knobs.mjs";
+import { LagChart } from "./lags.mjs";
 import { decodeState, encodeState } from "./share.mjs";
+import { firstEndingAfter } from "./timeline-data.mjs";
 import { COLOURS, KERNEL_COLOUR, Timeline } from "./timeline.mjs";
 
 /** Part of the run that is shown at first, in ns. */
 const FIRST_VIEW = 1e8;
 /** Most time that is shown around the first difference, in ns. */
 const DIFFERENCE_VIEW = 2e7;
+/** Colours of the lags of arm A and arm B. */
+const LAG_COLOURS = [COLOURS[0], COLOURS[5]];
+/** Most segments of an arm that are listed as text. */
+const MAX_LISTED = 200;
 /** Largest file that is opened, in bytes. */
 const MAX_FILE = 64e6;
 /** Time without a keystroke after which an edited text is run, in milliseconds. */
@@ -41,6 +47,8 @@ let arms = [];
 let generation = 0;
 /** Times of the last change in milliseconds: first bars, both arms complete, explanation; and of the start, since navigation. */
 const times = { bars: 0, complete: 0, explain: 0, start: 0 };
+/** File that was saved last. @type {{ name: string, content: Blob } | null} */
+let saved = null;
 /** Address that the page itself has written. */
 let remembered = "";
 /** View that the reader has not chosen: it may move to the first difference. @type {import("./timeline.mjs").View | null} */
@@ -49,9 +57,13 @@ let firstView = null;
 let clients = [];
 const [ARM_A, ARM_B, BACKGROUND] = [0, 1, 2];
 
-const timeline = new Timeline(byId("timeline"), explain);
+const timeline = new Timeline(byId("timeline"), explain, () => {
+  showSegments();
+  drawLags();
+});
+const lagChart = new LagChart(byId("lag"));
 /** For tests, and for readers with a console. */
-Object.assign(globalThis, { fairlab: { timeline, specOf, encodeState, times, arms: () => arms, memory: () => clients.map((client) => client.memory) } });
+Object.assign(globalThis, { fairlab: { timeline, specOf, encodeState, times, arms: () => arms, saved: () => saved, memory: () => clients.map((client) => client.memory) } });
 
 /** @param {number} arm */
 function specOf(arm) {
@@ -121,6 +133,7 @@ async function update() {
   times.complete = performance.now() - began;
   showNumbers();
   showFindings();
+  showLags();
   showVerdict();
 }
 
@@ -201,6 +214,8 @@ function showLegend() {
 /** @param {(string | Node)[]} content */
 function verdict(content, isError = false) {
   byId("verdict").classList.toggle("error", isError);
+  // The timeline is that of an earlier run.
+  byId("timeline").classList.toggle("stale", isError);
   byId("verdict").replaceChildren(...content);
 }
 
@@ -249,6 +264,7 @@ function showDifference({ difference, error }) {
   }
   verdict(["The runs part at ", show, `: ${difference.task}: ${clauses.join(", ")}.`]);
   if (!timeline.chosen) showReasons(reasons);
+  if ([...byId("lag-task").options].some((option) => option.value === difference.task)) chooseLag(difference.task);
   timeline.difference = difference.at_ns;
   timeline.draw();
 }
@@ -266,7 +282,7 @@ function section(title, sentences) {
     if (sentence.startsWith(" ")) item.className = "detail";
     return item;
   }));
-  whole.append(element("h3", title), list);
+  whole.append(element("h2", title), list);
   return whole;
 }
 
@@ -298,6 +314,46 @@ function showNumbers() {
   byId("numbers").removeAttribute("aria-busy");
 }
 
+/** Fills the list of tasks with lags. The chosen task stays. */
+function showLags() {
+  const names = LagChart.tasks(arms), select = byId("lag-task"), chosen = names.includes(select.value) ? select.value : names[0];
+  byId("lags").hidden = names.length === 0;
+  select.replaceChildren(...names.map((name) => new Option(name, name)));
+  select.value = chosen ?? "";
+  chooseLag(select.value);
+}
+
+/** @param {string} name */
+function chooseLag(name) {
+  byId("lag-task").value = name;
+  lagChart.choose(arms, name);
+  drawLags();
+}
+
+function drawLags() {
+  if (!byId("lags").hidden) lagChart.draw(timeline.view, timeline.geometry().gutter, LAG_COLOURS);
+}
+
+/** Lists the segments of the chosen CPU that are in view, for readers who do not see the timeline. */
+function showSegments() {
+  if (!byId("as-table").open) return;
+  const cpu = timeline.chosen?.cpu ?? timeline.cpus[0], { from, to } = timeline.view;
+  const rows = arms.flatMap((arm, number) => {
+    const row = arm.rows[cpu], cells = [];
+    for (let index = row ? firstEndingAfter(row, from) : 0; row && index < row.length && row.start[index] < to && cells.length < MAX_LISTED; index++) {
+      const { name = "" } = arm.threads[row.thread[index]] ?? {};
+      cells.push(["AB"[number], name, moment(row.start[index]), duration(row.end[index] - row.start[index]), duration(row.waited[index])]);
+    }
+    return cells;
+  });
+  byId("segments-title").textContent = `CPU ${cpu}, ${moment(Math.round(from))} to ${moment(Math.round(to))}`;
+  byId("segments").tBodies[0].replaceChildren(...rows.map((texts) => {
+    const row = document.createElement("tr");
+    row.append(...texts.map((text) => element("td", text)));
+    return row;
+  }));
+}
+
 /** Lists the findings of both arms, the worst first. */
 function showFindings() {
   const isOneRun = arms[0].ended?.digest === arms[1].ended?.digest;
@@ -318,7 +374,7 @@ function showFindings() {
       return item;
     }));
     const whole = document.createElement("section");
-    whole.append(element("h3", `Findings of ${isOneRun ? "both arms" : `arm ${name}`}${findings.length === 0 ? ": none" : ""}`), list);
+    whole.append(element("h2", `Findings of ${isOneRun ? "both arms" : `arm ${name}`}${findings.length === 0 ? ": none" : ""}`), list);
     return whole;
   }));
   timeline.findings = arms.map((arm) => (arm.ended?.findings ?? []).filter(({ at_ns }) => at_ns > 0).map(({ at_ns }) => at_ns));
@@ -327,6 +383,7 @@ function showFindings() {
 /** Asks for the reason of a point, which the timeline marks. @param {import("./timeline.mjs").Point} point */
 function explain(point) {
   const { arm, cpu, at } = point, name = timeline.threadAt(point)?.name ?? "idle";
+  if ([...byId("lag-task").options].some((option) => option.value === name)) chooseLag(name);
   return ask(arm, { cpu }, at, `Arm ${"AB"[arm]}, CPU ${cpu}, ${moment(at)}: ${name}`, () => timeline.chosen === point);
 }
 
@@ -363,6 +420,16 @@ function editWorkload() {
   const { given = "" } = spec.workload.file ?? {};
   spec = { ...spec, workload: { file: { given, text: byId("text").value } } };
   update();
+}
+
+/** Saves a file. @param {string} name @param {Blob} content */
+function save(name, content) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+  saved = { name, content };
 }
 
 /** Runs a file of the reader. @param {File | undefined} file */
@@ -402,6 +469,8 @@ function listen() {
   byId("workload").onchange = () => chooseWorkload(byId("workload").value);
   byId("machine").onchange = () => chooseSetting("machine", byId("machine").value);
   byId("kernel").onchange = () => chooseSetting("kernel", byId("kernel").value);
+  byId("as-table").ontoggle = showSegments;
+  byId("lag-task").onchange = () => chooseLag(byId("lag-task").value);
   byId("open").onchange = () => openFile(byId("open").files[0]);
   let edited = 0;
   byId("text").oninput = () => {
@@ -414,6 +483,9 @@ function listen() {
     byId("share").textContent = await copied.then(() => "Copied", () => "The address bar has the link");
     setTimeout(() => { byId("share").textContent = "Copy link"; }, 3000);
   };
+  byId("save-png").onclick = () => byId("timeline").toBlob((/** @type {Blob} */ image) => save("fairlab.png", image));
+  byId("save-svg").onclick = () => save("fairlab.svg", new Blob([timeline.svg()], { type: "image/svg+xml" }));
+  byId("save-spec").onclick = () => save("fairlab-spec.json", new Blob([`${JSON.stringify({ schema: "spec/1", ...specOf(1) }, null, 2)}\n`], { type: "application/json" }));
   document.addEventListener("dragover", (event) => event.preventDefault());
   document.addEventListener("drop", (event) => {
     event.preventDefault();

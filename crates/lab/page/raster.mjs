@@ -97,6 +97,21 @@ export class Raster {
     }
   }
 
+  /**
+   * Stretches of equal colour in a line of the image, without those of the background.
+   * @param {number} line @returns {{ from: number, to: number, colour: string }[]}
+   */
+  stretches(line) {
+    const { width, pixels, colours } = this, found = [];
+    for (let pixel = 0; pixel < width;) {
+      const value = pixels[line * width + pixel], from = pixel;
+      while (pixel < width && pixels[line * width + pixel] === value) pixel++;
+      const part = (/** @type {number} */ shift) => (value >> shift & 255).toString(16).padStart(2, "0");
+      if (value !== colours.background) found.push({ from, to: pixel, colour: `#${part(0)}${part(8)}${part(16)}` });
+    }
+    return found;
+  }
+
   /** @param {number} top @param {number} height */
   #paint(top, height) {
     const { width, busy, family, pixels, colours } = this, first = top * width;

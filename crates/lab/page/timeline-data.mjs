@@ -16,7 +16,7 @@
 const INITIAL_CAPACITY = 64;
 
 /** Reads numbers in LEB128. */
-class ByteReader {
+export class ByteReader {
   /** @param {Uint8Array} bytes */
   constructor(bytes) {
     this.bytes = bytes;
@@ -31,6 +31,12 @@ class ByteReader {
       if (byte < 128) return value;
       factor *= 128;
     }
+  }
+
+  /** A number whose lowest bit is its sign. */
+  signed() {
+    const value = this.number();
+    return value % 2 === 1 ? -(value + 1) / 2 : value / 2;
   }
 
   isAtEnd() {

@@ -45,10 +45,12 @@ export class Timeline {
   /**
    * @param {HTMLCanvasElement} canvas
    * @param {(point: Point) => void} onChoose
+   * @param {() => void} onDraw Called after each drawing.
    */
-  constructor(canvas, onChoose) {
+  constructor(canvas, onChoose, onDraw) {
     this.canvas = canvas;
     this.onChoose = onChoose;
+    this.onDraw = onDraw;
     this.#listen();
     new ResizeObserver(() => this.draw()).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
@@ -63,6 +65,7 @@ export class Timeline {
       const began = performance.now();
       this.#drawNow();
       this.drawMs = performance.now() - began;
+      this.onDraw();
     });
   }
 
@@ -156,26 +159,51 @@ export class Timeline {
     return [...this.families.map((_, family) => COLOURS[family % COLOURS.length]), KERNEL_COLOUR];
   }
 
+  /** Rows of an arm as an image. @param {import("./arm.mjs").ArmRun} arm @param {number} scale Pixels of the image per pixel of the page. */
+  #raster(arm, scale) {
+    const { row } = this.#layout(), familyOf = this.#familyOf(arm), gap = row > 6 ? Math.max(1, Math.round(scale)) : 0;
+    const width = Math.round((this.canvas.clientWidth - GUTTER) * scale), height = Math.round(this.cpus.length * row * scale) || 1;
+    const raster = new Raster(width, height, palette(this.#colours().map(rgb), this.background()));
+    this.cpus.forEach((cpu, index) => {
+      const top = Math.round(index * row * scale), next = Math.round((index + 1) * row * scale);
+      if (arm.rows[cpu]) raster.drawRow(arm.rows[cpu], familyOf, this.view, arm.at, top, next - top - gap);
+    });
+    return raster;
+  }
+
+  /** The timeline as SVG. */
+  svg() {
+    const { row, height } = this.#layout(), width = this.canvas.clientWidth, style = getComputedStyle(this.canvas), { from, to } = this.view;
+    const text = (/** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ content, anchor = "start") =>
+      `<text x="${x}" y="${y}" text-anchor="${anchor}" fill="${style.color}">${escaped(content)}</text>`;
+    const parts = this.arms.flatMap((arm, number) => {
+      const raster = this.#raster(arm, 1), top = this.#top(number);
+      const rects = this.cpus.flatMap((cpu, index) => {
+        const y = top + index * row, bars = raster.stretches(index * row).map(({ from, to, colour }) =>
+          `<rect x="${GUTTER + from}" y="${y}" width="${to - from}" height="${row > 6 ? row - 1 : row}" fill="${colour}"/>`);
+        return row >= 10 ? [...bars, text(GUTTER - 6, y + row / 2 + 4, `CPU ${cpu}`, "end")] : bars;
+      });
+      return [text(2, top - 5, this.titles[number]), ...rects];
+    });
+    const legend = this.families.map((family, index) => `<tspan fill="${COLOURS[index % COLOURS.length]}"> \u25a0 </tspan>${escaped(family)}`).join(" ");
+    return [`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height + 20}" viewBox="0 0 ${width} ${height + 20}" font-family="sans-serif" font-size="11">`,
+      `<rect width="100%" height="100%" fill="${style.backgroundColor}"/>`,
+      text(GUTTER, 13, moment(Math.round(from))), text(width, 13, moment(Math.round(to)), "end"), ...parts,
+      `<text x="${GUTTER}" y="${height + 14}" fill="${style.color}">${legend}</text>`, "</svg>\n"].join("\n");
+  }
+
   #drawNow() {
-    const { canvas, view } = this, { row, height } = this.#layout(), width = canvas.clientWidth, scale = devicePixelRatio;
+    const { canvas } = this, { height } = this.#layout(), width = canvas.clientWidth, scale = devicePixelRatio;
     const style = getComputedStyle(canvas), ink = style.color, quiet = style.getPropertyValue("--quiet");
     canvas.style.height = `${height}px`;
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
-    const background = this.background();
     context.fillStyle = style.backgroundColor;
     context.fillRect(0, 0, canvas.width, canvas.height);
     if (this.arms.length === 0 || width <= GUTTER) return;
-    const raster = new Raster(Math.round((width - GUTTER) * scale), Math.round(this.cpus.length * row * scale) || 1, palette(this.#colours().map(rgb), background));
     this.arms.forEach((arm, number) => {
-      const familyOf = this.#familyOf(arm);
-      this.cpus.forEach((cpu, index) => {
-        const top = Math.round(index * row * scale), next = Math.round((index + 1) * row * scale);
-        const gap = row > 6 ? Math.max(1, Math.round(scale)) : 0;
-        if (arm.rows[cpu]) raster.drawRow(arm.rows[cpu], familyOf, view, arm.at, top, next - top - gap);
-      });
-      context.putImageData(raster.image, Math.round(GUTTER * scale), Math.round(this.#top(number) * scale));
+      context.putImageData(this.#raster(arm, scale).image, Math.round(GUTTER * scale), Math.round(this.#top(number) * scale));
     });
     context.scale(scale, scale);
     context.font = `11px ${style.fontFamily}`;
@@ -290,32 +318,45 @@ export class Timeline {
 
   #listen() {
     const { canvas } = this;
-    /** @type {{ x: number, view: View, hasMoved: boolean } | null} */
-    let drag = null;
     canvas.addEventListener("wheel", (event) => {
       const point = this.pointAt(event.offsetX, event.offsetY);
       if (!point) return;
       event.preventDefault();
       this.zoom(event.deltaY > 0 ? 1.25 : 0.8, point.at);
     }, { passive: false });
+    // One pointer drags, two zoom.
+    /** @type {Map<number, number>} */
+    const pointers = new Map();
+    /** @type {{ view: View, xs: number[], hasMoved: boolean } | null} */
+    let gesture = null;
+    const begin = (/** @type {boolean} */ hasMoved) => { gesture = { view: this.view, xs: [...pointers.values()], hasMoved }; };
     canvas.addEventListener("pointerdown", (event) => {
-      drag = { x: event.offsetX, view: this.view, hasMoved: false };
+      pointers.set(event.pointerId, event.offsetX);
       canvas.setPointerCapture(event.pointerId);
+      begin(pointers.size > 1);
     });
     canvas.addEventListener("pointermove", (event) => {
-      if (!drag) return;
-      const moved = drag.x - event.offsetX;
-      if (!drag.hasMoved && Math.abs(moved) < 5) return;
-      drag.hasMoved = true;
-      const shift = moved * (drag.view.to - drag.view.from) / (canvas.clientWidth - GUTTER);
-      this.show(drag.view.from + shift, drag.view.to + shift);
+      if (!gesture || !pointers.has(event.pointerId)) return;
+      pointers.set(event.pointerId, event.offsetX);
+      const [x, second] = pointers.values(), { view, xs: [first, other] } = gesture;
+      if (!gesture.hasMoved && Math.abs(first - x) < 5) return;
+      gesture.hasMoved = true;
+      const perPixel = (view.to - view.from) / (canvas.clientWidth - GUTTER);
+      // What was under the pointers stays under them.
+      const factor = second === undefined ? 1 : Math.abs(other - first) / Math.max(10, Math.abs(second - x));
+      const start = view.from + (first - GUTTER) * perPixel - (x - GUTTER) * perPixel * factor;
+      this.show(start, start + (view.to - view.from) * factor);
     });
+    const end = (/** @type {PointerEvent} */ event) => {
+      pointers.delete(event.pointerId);
+      if (pointers.size > 0) begin(true); else gesture = null;
+    };
     canvas.addEventListener("pointerup", (event) => {
-      const point = drag && !drag.hasMoved && this.pointAt(event.offsetX, event.offsetY);
-      drag = null;
+      const point = gesture && !gesture.hasMoved && this.pointAt(event.offsetX, event.offsetY);
+      end(event);
       if (point) this.choose(point);
     });
-    canvas.addEventListener("pointercancel", () => { drag = null; });
+    canvas.addEventListener("pointercancel", end);
     canvas.addEventListener("keydown", (event) => {
       const action = this.#keyAction(event.key);
       if (!action || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -373,6 +414,11 @@ function rgb(colour) {
   if (colour.startsWith("#")) return /** @type {[number, number, number]} */ ([1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)));
   const parts = colour.match(/[\d.]+/g)?.map(Number) ?? [];
   return [parts[0] ?? 255, parts[1] ?? 255, parts[2] ?? 255];
+}
+
+/** @param {string} text */
+function escaped(text) {
+  return text.replace(/[&<>"']/g, (letter) => `&#${letter.charCodeAt(0)};`);
 }
 
 /** Colour of text on a colour. @param {string} colour */

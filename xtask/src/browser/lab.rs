@@ -30,6 +30,17 @@ const FOUND: &str = "document.getElementById('found').textContent";
 const FOUND_NOTHING: &str = "document.getElementById('found').textContent || 'nothing'";
 /// Text of the button once the link is copied, or is not.
 const SHARED: &str = "new Promise((done) => setTimeout(() => done(document.getElementById('share').textContent), 200))";
+/// Name and form of the file that was saved last; nothing if it cannot be read.
+const SAVED: &str = "(async () => {
+    await new Promise((done) => setTimeout(done, 100));
+    const { name, content } = fairlab.saved() ?? {};
+    if (!name) return 'nothing';
+    if (name.endsWith('.png')) return name + (await createImageBitmap(content)).width;
+    const text = await content.text();
+    if (name.endsWith('.json')) return name + JSON.parse(text).schema;
+    const drawing = new DOMParser().parseFromString(text, 'image/svg+xml');
+    return drawing.querySelector('parsererror') || drawing.querySelectorAll('rect').length < 100 ? '' : name;
+})()";
 const KNOBS: &str = "document.getElementById('knobs').textContent || 'none'";
 const VIEW: &str = "JSON.stringify(fairlab.timeline.view)";
 const CHOSEN: &str = "JSON.stringify(fairlab.timeline.chosen)";
@@ -72,13 +83,19 @@ const USES: &[ControlUse] = &[
     control_use("timeline", Gesture::Keys(&["+", "=", "ArrowRight", "ArrowLeft", "-", "Home"]), VIEW),
     control_use("timeline", Gesture::Keys(&["Enter", "ArrowDown", "ArrowUp", "n", "n", "p"]), CHOSEN),
     control_use("timeline", Gesture::Click, REASONS),
-    control_use("timeline", Gesture::Keys(&["+", "+"]), VIEW),
+    control_use("save-png", Gesture::Click, SAVED),
+    control_use("save-svg", Gesture::Click, SAVED),
+    control_use("save-spec", Gesture::Click, SAVED),
+    control_use("lag-task", Gesture::Select("hog-9"), "document.getElementById('lag').toDataURL()"),
+    control_use("as-table-summary", Gesture::Click, "document.getElementById('segments').textContent"),
+    control_use("timeline", Gesture::Keys(&["+", "+"]), "document.getElementById('segments-title').textContent"),
     control_use("timeline", Gesture::Drag, VIEW),
 ];
 
 /// Checks the page in all windows.
 pub(super) fn check(root: &Path, browser: &mut Browser) -> Result<()> {
     let page = lab::build(root)?;
+    browser.call("Page.setDownloadBehavior", json!({ "behavior": "deny" }))?;
     for (name, size, is_phone) in WINDOWS {
         browser.open(&page, size, is_phone)?;
         browser.value(SETTLED)?;

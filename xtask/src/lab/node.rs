@@ -19,6 +19,7 @@ use fairlab_sched::units::Nanos;
 use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -63,12 +64,17 @@ struct Outcome {
 pub(super) fn check_types(root: &Path, page: &Path, args: &LabArgs) -> Result<()> {
     let config = "tsconfig.json";
     fs::copy(root.join("crates/lab/page").join(config), page.join(config)).context(config)?;
-    let mut command = Command::new("npx");
-    command.args(["--yes", "--package", TYPESCRIPT, "tsc", "--project"]).arg(page);
-    let Ok(status) = command.status() else {
-        return skip_or_fail(args.ci, "node", "the types of the page are not checked: npx is missing");
+    let tsc = |words: &[&OsStr]| {
+        let mut command = Command::new("npx");
+        command.args(["--yes", "--package", TYPESCRIPT, "tsc"]).args(words);
+        command
     };
-    ensure!(status.success(), "the modules of the page have wrong types, or {TYPESCRIPT} cannot be loaded");
+    if !tsc(&["--version".as_ref()]).output().is_ok_and(|output| output.status.success()) {
+        let message = format!("the types of the page are not checked: npx cannot load {TYPESCRIPT}");
+        return skip_or_fail(args.ci, "typescript", &message);
+    }
+    let status = tsc(&["--project".as_ref(), page.as_ref()]).status().context("npx")?;
+    ensure!(status.success(), "the modules of the page have wrong types");
     Ok(())
 }
 
