@@ -41,9 +41,8 @@ impl LiveRun {
     pub(crate) fn open(spec: &RunSpec) -> Result<Self, RequestError> {
         let ReadyRun { mut machine, about, bench } = prepare(spec)?.with_whole_workload()?.boot()?;
         let whole = machine.duration();
-        let collector = PageCollector::new(&machine);
         let mut exporter = Exporter::new(&machine, about.process());
-        exporter.add(PageCollector::groups(), Box::new(collector.clone()));
+        let collector = PageCollector::add_to(&mut exporter, &machine);
         exporter.begin(&machine);
         let findings = Some(Findings::new(&machine, Limits::of(&machine)));
         let mut observers =

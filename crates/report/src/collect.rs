@@ -10,9 +10,9 @@ use fairlab_machine::sim::{Machine, START};
 use fairlab_measure::episodes::{Episode, WaitReason};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::interface::wakeup::{WakeKind, WakeRule};
-use fairlab_traces::export::TraceSink;
 use fairlab_traces::export::record::{Counter, EventGroups, Group, RecordKind, TraceRecord};
 use fairlab_traces::export::thread::{ThreadId, ThreadTable};
+use fairlab_traces::export::{Exporter, TraceSink};
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -250,13 +250,15 @@ impl PageData {
 pub struct PageCollector(pub(super) Rc<RefCell<PageData>>);
 
 impl PageCollector {
-    /// Creates a collector for a machine whose run has not begun.
-    pub fn new(machine: &Machine<impl Engine>) -> Self {
-        Self(Rc::new(RefCell::new(PageData::new(machine))))
+    /// Adds a collector to the exporter of a machine whose run has not begun, and returns it.
+    pub fn add_to(exporter: &mut Exporter, machine: &Machine<impl Engine>) -> Self {
+        let collector = Self(Rc::new(RefCell::new(PageData::new(machine))));
+        exporter.add(Self::groups(), Box::new(collector.clone()));
+        collector
     }
 
     /// Returns the groups of events that the collector needs.
-    pub const fn groups() -> EventGroups {
+    const fn groups() -> EventGroups {
         use Group::{Counters, Decisions, Frequency, Lags, Sched, Stat};
         EventGroups::from_slice(&[Sched, Stat, Frequency, Counters, Decisions, Lags])
     }

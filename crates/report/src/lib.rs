@@ -184,7 +184,13 @@ pub fn page<R: Serialize>(runs: &[R]) -> String {
         per_octave: collect::PER_OCTAVE,
         runs,
     };
-    // `</script>` in a task name must not end the element that contains the data.
-    let data = serde_json::to_string(&page).expect("page data is valid JSON").replace('<', "\\u003c");
-    HEAD.replace("/*STYLE*/", STYLE).replace("/*SCRIPT*/", SCRIPT).replace("/*DATA*/", &data)
+    HEAD.replace("/*STYLE*/", STYLE).replace("/*SCRIPT*/", SCRIPT).replace("/*DATA*/", &embedded_json(&page))
+}
+
+/// Returns JSON for a `<script>` element of a page: `</script>` in a task name does not end the element.
+///
+/// # Panics
+/// If the data has no JSON form.
+pub fn embedded_json(data: &impl Serialize) -> String {
+    serde_json::to_string(data).expect("page data is valid JSON").replace('<', "\\u003c")
 }

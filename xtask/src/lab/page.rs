@@ -5,6 +5,7 @@ use super::wasm::WasmModule;
 use anyhow::{Context, Result, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use fairlab_report::embedded_json;
 use fairlab_run::input::InputFile;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use flate2::Compression;
@@ -81,11 +82,6 @@ fn examples(root: &Path) -> Result<BTreeMap<String, String>> {
         }
     }
     Ok(examples)
-}
-
-/// Returns JSON for an element of a page: a `</script>` in it must not end the element.
-fn embedded_json(value: &Value) -> String {
-    value.to_string().replace('<', "\\u003c")
 }
 
 /// Returns the content security policy: code of the page alone, and nothing from elsewhere.

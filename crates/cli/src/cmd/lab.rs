@@ -8,11 +8,12 @@ use crate::execution::worker::portable;
 use crate::output::Output;
 use crate::values::error::CliError;
 use crate::values::whole_file::{AtomicFile, refuse_to_replace};
+use fairlab_report::embedded_json;
 use fairlab_run::input::InputFile;
 use fairlab_run::prepare::prepare;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_workload::message::Message;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::borrow::Cow;
 use std::fs;
 use std::io::Write;
@@ -52,7 +53,7 @@ pub(crate) fn lab(output: &mut Output, args: &LabArgs) -> Result<(), CliError> {
         let help = "-o takes the name of a file that can be written";
         CliError::Input(Message::in_file(&name, format!("cannot be written: {error}")).with_help(help))
     })?;
-    let input = embedded(&json!(spec));
+    let input = embedded_json(&spec);
     for part in [head, INPUT.0, &input, INPUT.1, tail] {
         file.write_all(part.as_bytes()).map_err(|error| CliError::write(&name, &error))?;
     }
@@ -76,9 +77,4 @@ fn page(file: Option<&Path>) -> Result<Cow<'static, str>, CliError> {
         CliError::Input(message.with_help("--page takes the file that `cargo xtask lab` writes"))
     })?;
     Ok(Cow::Owned(text))
-}
-
-/// Returns JSON for an element of a page: a `</script>` in it must not end the element.
-fn embedded(value: &Value) -> String {
-    value.to_string().replace('<', "\\u003c")
 }

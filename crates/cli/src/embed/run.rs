@@ -97,9 +97,7 @@ impl EmbeddedRun {
     pub fn page(&self, name: &str) -> Result<String, CallError> {
         let mut collector = None;
         let machine = self.repeat_as_call(|exporter, machine| {
-            let new = PageCollector::new(machine);
-            exporter.add(PageCollector::groups(), Box::new(new.clone()));
-            collector = Some(new);
+            collector = Some(PageCollector::add_to(exporter, machine));
         })?;
         let collector = collector.expect("it was made before the run");
         Ok(page(&[PageRun::new(name.to_owned(), &self.summary, &machine, &collector)]))

@@ -18,9 +18,8 @@ pub(crate) fn page_of<E: Engine>(
     engine: impl FnOnce() -> Result<Option<EngineSummary>, CliError>,
 ) -> Result<(PageRun, String), CliError> {
     let ReadyRun { mut machine, about, .. } = ready;
-    let collector = PageCollector::new(&machine);
     let mut exporter = Exporter::new(&machine, about.process());
-    exporter.add(PageCollector::groups(), Box::new(collector.clone()));
+    let collector = PageCollector::add_to(&mut exporter, &machine);
     exporter.begin(&machine);
     let mut observers = RunObservers::for_summary(&machine).with_exporter(exporter);
     drive_shown(&mut machine, &mut observers, &about).map_err(CliError::run)?;
