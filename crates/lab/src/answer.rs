@@ -2,7 +2,7 @@
 //! Answers to a page.
 
 use fairlab_explain::Explanation;
-use fairlab_findings::Finding;
+use fairlab_report::{PageDetails, PageFinding, PageThread};
 use fairlab_run::first_difference::FirstDifference;
 use fairlab_run::result::RunResult;
 use fairlab_workload::message::Message;
@@ -79,22 +79,9 @@ pub struct Part {
     /// Segments that together are no longer than this are merged; 0 if none is.
     pub resolution_ns: u64,
     /// Threads that did not exist at the previous step.
-    pub threads: Vec<ThreadRow>,
+    pub threads: Vec<PageThread>,
     /// Result, with the last part of a run.
     pub ended: Option<Box<Ended>>,
-}
-
-/// Thread of the timeline.
-#[expect(missing_docs, reason = "the field names describe their content")]
-#[derive(Debug, Serialize)]
-pub struct ThreadRow {
-    /// Number by which segments refer to the thread.
-    pub index: usize,
-    pub name: String,
-    pub pid: i32,
-    /// Family of a task of the workload.
-    pub family: Option<String>,
-    pub is_kernel: bool,
 }
 
 /// Result of a run that has ended.
@@ -104,7 +91,9 @@ pub struct Ended {
     #[serde(flatten)]
     pub result: RunResult,
     /// Findings, the worst first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<PageFinding>,
+    /// Data below the timeline.
+    pub details: PageDetails,
 }
 
 /// First difference of two runs, with the claims that tell why they part.

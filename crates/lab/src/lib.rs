@@ -15,7 +15,7 @@ mod live;
 mod request;
 mod service;
 
-pub use answer::{Answer, AnswerJson, Content, Ended, Opened, Part, Parting, ThreadRow};
+pub use answer::{Answer, AnswerJson, Content, Ended, Opened, Part, Parting};
 pub use request::Request;
 pub use service::LabService;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A run that a page advances.
 
-use crate::answer::{Ended, Opened, Part, ThreadRow};
+use crate::answer::{Ended, Opened, Part};
 use fairlab_findings::{Findings, Limits};
 use fairlab_machine::sim::Machine;
-use fairlab_report::{PageCollector, StreamPosition, thread_families};
+use fairlab_report::{PageCollector, PageFinding, StreamPosition};
 use fairlab_run::drive::Drive;
 use fairlab_run::error::RequestError;
 use fairlab_run::job::SwitchStates;
@@ -85,20 +85,7 @@ impl LiveRun {
 
     fn progress(&mut self, is_over: bool) -> Progress {
         let timeline = self.collector.part_since(&mut self.position, is_over);
-        let nr_threads = timeline.first_thread + timeline.threads.len();
-        let (families, family_of) = match timeline.threads.len() {
-            0 => (Vec::new(), Vec::new()),
-            _ => thread_families(&self.machine, nr_threads),
-        };
-        let tasks = self.machine.workload().tasks.iter();
-        let kthreads: Vec<&str> = tasks.filter(|task| task.is_kthread).map(|task| task.family.as_str()).collect();
-        let row = |(offset, (name, pid, is_kernel))| {
-            let index = timeline.first_thread + offset;
-            let family = usize::try_from(family_of[index]).ok().map(|family: usize| families[family].clone());
-            let is_kthread = family.as_ref().is_some_and(|family| kthreads.contains(&family.as_str()));
-            ThreadRow { index, name, pid, family, is_kernel: is_kernel || is_kthread }
-        };
-        let threads = timeline.threads.into_iter().enumerate().map(row).collect();
+        let threads = self.collector.threads_from(timeline.first_thread, &self.machine);
         let part = Part {
             at_ns: self.machine.elapsed().0,
             is_restart: timeline.is_restart,
@@ -118,9 +105,10 @@ impl LiveRun {
         let mut progress = self.progress(true);
         progress.part.at_ns = end.0;
         progress.lags = self.collector.lags().0;
+        let details = self.collector.details(&self.machine);
         let mut result = RunResult::new(&self.machine, self.observers, &self.about, self.whole);
-        let findings = result.findings.take().unwrap_or_default();
-        progress.part.ended = Some(Box::new(Ended { result, findings }));
+        let findings = result.findings.take().unwrap_or_default().into_iter().map(PageFinding::from).collect();
+        progress.part.ended = Some(Box::new(Ended { result, findings, details }));
         Ok(progress)
     }
 }

@@ -6,7 +6,7 @@
 
 use super::PageRun;
 use fairlab_explain::{History, Question, explain};
-use fairlab_findings::{Finding, Severity};
+use fairlab_findings::Finding;
 use fairlab_machine::sim::{Machine, RunError, START};
 use fairlab_measure::families::RuntimeWaits;
 use fairlab_sched::probe::RuntimeLimit;
@@ -16,19 +16,14 @@ use serde::Serialize;
 const MAX_EXPLAINED_FINDINGS: usize = 20;
 pub(super) const MAX_WAITS: usize = 20;
 
-#[derive(Serialize)]
-pub(super) struct PageFinding {
-    severity: Severity,
-    rule: &'static str,
-    sentence: String,
+/// Finding with its short form and its explanation.
+#[derive(Debug, Serialize)]
+pub struct PageFinding {
+    #[serde(flatten)]
+    finding: Finding,
     /// Short form of the sentence, for the verdict.
     headline: String,
-    /// The worst moment, from the start of the run; `None` if the finding has no single moment.
-    at_ns: Option<u64>,
-    /// Duration of the worst case; 0 if it has none.
-    worst_ns: u64,
-    /// Option of `fairlab explain` that explains the finding, such as `--cpu 4`.
-    question: String,
+    /// Sentences of `fairlab explain`; none in a page that can ask.
     explanation: Vec<String>,
 }
 
@@ -48,13 +43,14 @@ pub(super) struct Wait {
     pub(super) limit: Option<RuntimeLimit>,
 }
 
-#[derive(Serialize)]
-pub(super) struct PageWait {
+/// Long wait with its explanation.
+#[derive(Debug, Serialize)]
+pub struct PageWait {
     #[serde(flatten)]
     pub(super) wait: Wait,
     /// Object of the wait: `a CPU`, `the quota of g`.
     awaited: String,
-    question: String,
+    question: Question,
     explanation: Vec<String>,
 }
 
@@ -70,22 +66,13 @@ impl PageWait {
     pub(super) fn new(wait: Wait, pid: i32, groups: &[String]) -> Self {
         let awaited =
             wait.limit.map_or_else(|| "a CPU".to_owned(), |limit| RuntimeWaits::of(limit, groups).description());
-        Self { wait, awaited, question: format!("--task {pid}"), explanation: Vec::new() }
+        Self { wait, awaited, question: Question::Task(pid.to_string()), explanation: Vec::new() }
     }
 }
 
-impl PageFinding {
-    fn new(finding: &Finding) -> Self {
-        Self {
-            severity: finding.severity,
-            rule: finding.rule,
-            sentence: finding.sentence.clone(),
-            headline: headline(finding),
-            at_ns: (finding.at_ns > 0).then_some(finding.at_ns),
-            worst_ns: finding.worst_ns,
-            question: option(&finding.question),
-            explanation: Vec::new(),
-        }
+impl From<Finding> for PageFinding {
+    fn from(finding: Finding) -> Self {
+        Self { headline: headline(&finding), finding, explanation: Vec::new() }
     }
 }
 
@@ -116,15 +103,6 @@ fn rounded(ns: u64) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// Returns the option of `fairlab explain` for a question.
-fn option(question: &Question) -> String {
-    match question {
-        Question::Task(name) => format!("--task {name}"),
-        Question::Cpu(cpu) => format!("--cpu {cpu}"),
-        Question::Balance(cpu) => format!("--balance {cpu}"),
-    }
-}
-
 impl PageRun {
     /// Adds findings, and explains them and the longest waits. `machine` is a copy of the run that has not begun. `advance` starts
     /// it and simulates it up to each moment that is explained, in ascending order.
@@ -137,16 +115,16 @@ impl PageRun {
         machine: &mut Machine,
         advance: &mut dyn FnMut(&mut Machine, &mut History, Nanos) -> Result<(), RunError>,
     ) -> Result<(), RunError> {
-        let mut page_findings: Vec<PageFinding> = findings.iter().map(PageFinding::new).collect();
-        let explained = page_findings.iter_mut().zip(findings).take(MAX_EXPLAINED_FINDINGS);
-        let of_findings = explained
-            .filter(|(_, finding)| finding.at_ns > 0)
-            .map(|(page_finding, finding)| (finding.at_ns, finding.question.clone(), &mut page_finding.explanation));
-        let threads = &self.threads;
-        let of_waits = self.waits.iter_mut().map(|page_wait| {
-            let pid = threads[page_wait.wait.thread].1;
-            (page_wait.wait.last_moment_ns(), Question::Task(pid.to_string()), &mut page_wait.explanation)
-        });
+        let mut page_findings: Vec<PageFinding> = findings.iter().cloned().map(PageFinding::from).collect();
+        let of_findings = page_findings
+            .iter_mut()
+            .take(MAX_EXPLAINED_FINDINGS)
+            .filter(|PageFinding { finding, .. }| finding.at_ns > 0)
+            .map(|PageFinding { finding, explanation, .. }| (finding.at_ns, finding.question.clone(), explanation));
+        let of_waits =
+            self.details.waits.iter_mut().map(|PageWait { wait, question, explanation, .. }| {
+                (wait.last_moment_ns(), question.clone(), explanation)
+            });
         let mut moments: Vec<_> = of_findings.chain(of_waits).collect();
         moments.sort_by_key(|(at_ns, ..)| *at_ns);
         let mut history = History::new(machine);

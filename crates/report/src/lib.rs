@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! HTML page about runs: one file that needs no network.
 //!
-//! The page starts with the verdict, the findings and the timeline. A table of metrics by task family follows, then charts:
-//! utilisation and frequency over time, runqueue latency, CPU selection, load balancing, migrations, topology.
+//! The page starts with the verdict and the timelines of two runs, one above the other, then explanations and findings. A table
+//! of metrics by task family follows, then charts: runqueue latency, CPU selection, load balancing, migrations, topology.
 //!
-//! The file contains its data as JSON, with the timeline segments as bytes in base64. `page.js` has the state and the lists,
-//! `timeline.js` the timeline, `lags.js` the lag of a task over time, `figures.js` the tables and charts.
+//! A page shows recorded runs ([`PageRun`]), or runs of its own: with [`Simulator`], the file contains the scheduler and the
+//! machine as WebAssembly. Both have the same data. The page is written as modules of JavaScript in `page/`.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests advance machines by hand"))]
 
@@ -13,57 +13,68 @@ mod collect;
 mod diagnosis;
 mod encode;
 mod lags;
+mod page;
 mod segments;
 mod stream;
 
 pub use collect::PageCollector;
+pub use diagnosis::{PageFinding, PageWait};
+pub use page::{MODULES, Page, Simulator, embedded_json};
 pub use stream::{StreamPosition, TimelinePart};
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use diagnosis::{PageFinding, PageWait};
 use encode::segments_of;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::summary::RunSummary;
-use fairlab_sched::interface::wakeup::WakeRule;
 use fairlab_traces::export::thread::ThreadId;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-const HEAD: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = concat!(
-    include_str!("page.js"),
-    include_str!("timeline.js"),
-    include_str!("lags.js"),
-    include_str!("figures.js"),
-    "start();\n"
-);
 
 /// Data of one run.
 #[derive(Serialize)]
 pub struct PageRun {
     name: String,
+    /// Spec that repeats the run in a page with the simulator. `None` for a compiled-kernel engine.
+    spec: Option<serde_json::Value>,
     summary: serde_json::Value,
     length_ns: u64,
     /// Segments shorter than this are merged with their neighbours; 0 if no segments are merged.
     resolution_ns: u64,
-    cpus: Vec<PageCpu>,
-    threads: Vec<(String, i32, bool)>,
-    families: Vec<String>,
-    /// Index of each thread's family; -1 if the thread belongs to none.
-    family_of: Vec<i64>,
-    /// Histograms of runqueue latencies by family: number of wake-ups by bucket.
-    latencies: BTreeMap<String, BTreeMap<u32, u64>>,
-    scanned: BTreeMap<u32, u64>,
-    cpus_per_cell: u32,
-    migrations: Vec<(u32, u32, u64)>,
+    threads: Vec<PageThread>,
     segments: String,
     /// Lags of tasks over time. `None` for a kernel without lags.
     lags: Option<PageLags>,
     /// Findings, worst first. `None`: findings need the built-in scheduler.
     findings: Option<Vec<PageFinding>>,
+    #[serde(flatten)]
+    details: PageDetails,
+}
+
+/// Thread of a timeline.
+#[derive(Clone, Debug, Serialize)]
+#[expect(missing_docs, reason = "the field names describe their content")]
+pub struct PageThread {
+    /// Number by which segments refer to the thread.
+    pub index: usize,
+    pub name: String,
+    pub pid: i32,
+    /// Family of a task of the workload.
+    pub family: Option<String>,
+    /// Whether the thread belongs to the kernel, or is a kernel thread of the workload.
+    pub is_kernel: bool,
+}
+
+/// Data of a run below its timeline.
+#[derive(Debug, Serialize)]
+pub struct PageDetails {
+    cpus: Vec<PageCpu>,
+    /// Histograms of runqueue latencies by family: number of wake-ups by bucket.
+    latencies: BTreeMap<String, BTreeMap<u32, u64>>,
+    scanned: BTreeMap<u32, u64>,
+    cpus_per_cell: u32,
+    migrations: Vec<(u32, u32, u64)>,
     waits: Vec<PageWait>,
 }
 
@@ -74,7 +85,7 @@ struct PageLags {
     samples: String,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct PageCpu {
     capacity: u64,
     core: u32,
@@ -90,7 +101,61 @@ struct PageCpu {
 impl PageRun {
     /// Creates the data of a run that is over. [`PageRun::diagnose`] adds findings and explanations.
     pub fn new(name: String, summary: &RunSummary, machine: &Machine<impl Engine>, collector: &PageCollector) -> Self {
+        let details = collector.details(machine);
+        let threads = collector.threads_from(0, machine);
         let collected = collector.0.borrow();
+        Self {
+            name,
+            spec: None,
+            summary: serde_json::to_value(summary).expect("a summary is valid JSON"),
+            length_ns: collected.length,
+            resolution_ns: collected.segments.resolution,
+            threads,
+            segments: BASE64_STANDARD.encode(segments_of(&collected.segments)),
+            lags: (!collected.lags.is_empty()).then(|| PageLags {
+                resolution_ns: collected.lags.resolution,
+                samples: BASE64_STANDARD.encode(collected.lags.bytes()),
+            }),
+            findings: None,
+            details,
+        }
+    }
+
+    /// Adds the spec that repeats the run.
+    ///
+    /// # Panics
+    /// If the spec has no JSON form.
+    #[must_use]
+    pub fn with_spec(mut self, spec: &impl Serialize) -> Self {
+        self.spec = Some(serde_json::to_value(spec).expect("a spec is valid JSON"));
+        self
+    }
+}
+
+impl PageCollector {
+    /// Returns the threads of the timeline from an index on.
+    pub fn threads_from(&self, first: usize, machine: &Machine<impl Engine>) -> Vec<PageThread> {
+        let threads = &self.0.borrow().threads;
+        if first == threads.len() {
+            return Vec::new();
+        }
+        let specs = task_specs(machine, threads.len());
+        let row = |(index, &(ref name, pid, is_kernel)): (usize, &(String, i32, bool))| {
+            let task = specs[index].map(|spec| &machine.workload().tasks[spec]);
+            PageThread {
+                index,
+                name: name.clone(),
+                pid,
+                family: task.map(|task| task.family.clone()),
+                is_kernel: is_kernel || task.is_some_and(|task| task.is_kthread),
+            }
+        };
+        threads.iter().enumerate().skip(first).map(row).collect()
+    }
+
+    /// Returns the data of a run that is over, without its timeline.
+    pub fn details(&self, machine: &Machine<impl Engine>) -> PageDetails {
+        let collected = self.0.borrow();
         let hardware = machine.hardware();
         let topology = &hardware.topology;
         let part = (collected.length / collect::NR_PARTS as u64).max(1);
@@ -109,11 +174,11 @@ impl PageRun {
                 nr_running: average(&collected.nr_running[index].sums.iter().map(|sum| sum * 100).collect::<Vec<_>>()),
             }
         });
-        let (families, family_of) = thread_families(machine, collected.threads.len());
+        let specs = task_specs(machine, collected.threads.len());
         let mut latencies: BTreeMap<String, BTreeMap<u32, u64>> = BTreeMap::new();
         for (thread, sizes) in &collected.latencies {
-            let Ok(family) = usize::try_from(family_of[thread.index()]) else { continue };
-            let of_family = latencies.entry(families[family].clone()).or_default();
+            let Some(spec) = specs[thread.index()] else { continue };
+            let of_family = latencies.entry(machine.workload().tasks[spec].family.clone()).or_default();
             sizes.iter().for_each(|(&size, nr)| *of_family.entry(size).or_default() += nr);
         }
         let groups: Vec<String> = machine.workload().groups.iter().map(|group| group.name.clone()).collect();
@@ -122,75 +187,25 @@ impl PageRun {
             .into_iter()
             .map(|wait| PageWait::new(wait, collected.threads[wait.thread].1, &groups))
             .collect();
-        Self {
-            name,
-            summary: serde_json::to_value(summary).expect("a summary is valid JSON"),
-            length_ns: collected.length,
-            resolution_ns: collected.segments.resolution,
+        PageDetails {
             cpus: cpus.collect(),
-            threads: collected.threads.clone(),
-            families,
-            family_of,
             latencies,
             scanned: collected.scanned.clone(),
             cpus_per_cell: collected.per_cell,
             migrations: collected.migrations.iter().map(|(&(from, to), &nr)| (from, to, nr)).collect(),
-            segments: BASE64_STANDARD.encode(segments_of(&collected.segments)),
-            lags: (!collected.lags.is_empty()).then(|| PageLags {
-                resolution_ns: collected.lags.resolution,
-                samples: BASE64_STANDARD.encode(collected.lags.bytes()),
-            }),
-            findings: None,
             waits,
         }
     }
 }
 
-/// Returns the names of families that have tasks, and the index of each thread's family; -1 if the thread belongs to none.
-pub fn thread_families(machine: &Machine<impl Engine>, nr_threads: usize) -> (Vec<String>, Vec<i64>) {
-    let mut families: Vec<String> = Vec::new();
-    let mut family_of = vec![-1; nr_threads];
+/// Returns for each thread the index of its task in the workload, if it has one.
+fn task_specs(machine: &Machine<impl Engine>, nr_threads: usize) -> Vec<Option<usize>> {
+    let mut specs = vec![None; nr_threads];
     for task in machine.tasks() {
         let Some(id) = task.id else { continue };
-        let family = &machine.workload().tasks[task.spec].family;
-        let place = families.iter().position(|own| own == family).unwrap_or_else(|| {
-            families.push(family.clone());
-            families.len() - 1
-        });
-        if let Some(of_thread) = family_of.get_mut(ThreadId::from_task(id).index()) {
-            *of_thread = place as i64;
+        if let Some(of_thread) = specs.get_mut(ThreadId::from_task(id).index()) {
+            *of_thread = Some(task.spec);
         }
     }
-    (families, family_of)
-}
-
-/// Data that the scripts of the page read.
-#[derive(Serialize)]
-struct PageInput<'a, R> {
-    fairlab: &'static str,
-    /// Name and meaning of the rules of CPU selection. Segments refer to them by position, counted from 1.
-    rules: Vec<(&'static str, &'static str)>,
-    parts: usize,
-    per_octave: u32,
-    runs: &'a [R],
-}
-
-/// Returns the HTML page about some runs. The first run is the base of comparisons. A run is a [`PageRun`], or its JSON.
-pub fn page<R: Serialize>(runs: &[R]) -> String {
-    let page = PageInput {
-        fairlab: env!("CARGO_PKG_VERSION"),
-        rules: WakeRule::ALL.iter().map(|rule| (rule.name(), rule.meaning())).collect(),
-        parts: collect::NR_PARTS,
-        per_octave: collect::PER_OCTAVE,
-        runs,
-    };
-    HEAD.replace("/*STYLE*/", STYLE).replace("/*SCRIPT*/", SCRIPT).replace("/*DATA*/", &embedded_json(&page))
-}
-
-/// Returns JSON for a `<script>` element of a page: `</script>` in a task name does not end the element.
-///
-/// # Panics
-/// If the data has no JSON form.
-pub fn embedded_json(data: &impl Serialize) -> String {
-    serde_json::to_string(data).expect("page data is valid JSON").replace('<', "\\u003c")
+    specs
 }

@@ -22,10 +22,8 @@ pub struct TimelinePart {
     pub is_restart: bool,
     /// Neighbouring segments that together are no longer than this, in ns, are merged; 0 if none is.
     pub resolution_ns: u64,
-    /// Index of the first of [`Self::threads`].
+    /// Index of the first thread that is new; see [`PageCollector::threads_from`].
     pub first_thread: usize,
-    /// New threads: name, pid, and whether the thread belongs to the kernel.
-    pub threads: Vec<(String, i32, bool)>,
     /// New segments of each CPU, the first one with its time since the start of the run. After the segments of a CPU follows
     /// the thread that it runs, counted from 1, and when it was switched in; for an idle CPU, 0.
     pub segments: Vec<u8>,
@@ -65,8 +63,7 @@ impl PageCollector {
         }
         let first_thread = position.nr_threads;
         position.nr_threads = collected.threads.len();
-        let threads = collected.threads[first_thread..].to_vec();
-        TimelinePart { is_restart, resolution_ns: position.resolution_ns, first_thread, threads, segments: bytes }
+        TimelinePart { is_restart, resolution_ns: position.resolution_ns, first_thread, segments: bytes }
     }
 
     /// Sets the length of the run in ns, before its end: a run may end earlier than planned.

@@ -63,7 +63,7 @@ struct Outcome {
 /// Checks the types of the page's modules with TypeScript's compiler, which npm loads.
 pub(super) fn check_types(root: &Path, page: &Path, args: &LabArgs) -> Result<()> {
     let config = "tsconfig.json";
-    fs::copy(root.join("crates/lab/page").join(config), page.join(config)).context(config)?;
+    fs::copy(root.join("crates/report/page").join(config), page.join(config)).context(config)?;
     let tsc = |words: &[&OsStr]| {
         let mut command = Command::new("npx");
         command.args(["--yes", "--package", TYPESCRIPT, "tsc"]).args(words);

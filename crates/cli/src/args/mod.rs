@@ -241,6 +241,12 @@ pub(crate) struct ReportArgs {
     /// File to write
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+    /// Include the simulator: a reader can repeat the first run with a change
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// Page with the simulator as `cargo xtask lab` writes it [default: that of the program]
+    #[arg(long, value_name = "FILE", requires = "live", value_hint = ValueHint::FilePath)]
+    pub(crate) page: Option<PathBuf>,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -5,14 +5,14 @@
 //! once for the explanations.
 
 use crate::args::ReportArgs;
-use crate::execution::page::page_of;
+use crate::execution::page::{SimulatorPage, page_of, write_page};
 use crate::execution::{rerun, worker};
 use crate::output::Output;
 use crate::output::progress::Progress;
 use crate::values::error::CliError;
-use crate::values::whole_file::{AtomicFile, refuse_to_replace};
+use crate::values::whole_file::refuse_to_replace;
 use fairlab_findings::Limits;
-use fairlab_report::{PageRun, page};
+use fairlab_report::{Page, PageRun};
 use fairlab_run::drive::{drive_on, drive_to, find};
 use fairlab_run::job::Job;
 use fairlab_run::manifest::Manifest;
@@ -20,7 +20,6 @@ use fairlab_run::prepare::{prepare, with_known_length};
 use fairlab_workload::message::Message;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Data of one run for the page.
@@ -37,20 +36,33 @@ enum ReportInput {
 pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliError> {
     for dir in &args.dirs {
         Manifest::read(dir)?;
-        refuse_to_replace(&args.output, "-o", rerun::input_files(dir).iter().map(PathBuf::as_path))?;
+        let inputs = rerun::input_files(dir);
+        refuse_to_replace(&args.output, "-o", inputs.iter().map(PathBuf::as_path).chain(args.page.as_deref()))?;
     }
+    let simulator = args.live.then(|| SimulatorPage::read(args.page.as_deref())).transpose()?;
     let runs: Vec<ReportInput> = args.dirs.iter().map(|dir| read_run(output, dir)).collect::<Result<_, _>>()?;
-    let text = page(&runs);
-    let name = args.output.display().to_string();
-    let (whole, mut file) = AtomicFile::create(&args.output).map_err(|error| {
-        let help = "-o takes the name of a file that can be written";
-        CliError::Input(Message::in_file(&name, format!("cannot be written: {error}")).with_help(help))
-    })?;
-    file.write_all(text.as_bytes()).map_err(|error| CliError::write(&name, &error))?;
-    whole.finish()?;
+    let text = match simulator {
+        Some(simulator) => simulator.with_input(&Page { spec: Some(live_spec(&args.dirs[0])?), runs: &runs }),
+        None => Page { spec: None, runs: &runs }.html(None),
+    };
+    write_page(&args.output, &text)?;
     output.json_or_text(&json!({ "file": args.output, "bytes": text.len(), "runs": args.dirs }), |_| {
         format!("{}: {} kB; open it in a browser\n", args.output.display(), text.len().div_ceil(1000))
     })
+}
+
+/// Returns the spec of arm A of a page that simulates: that of a recorded run.
+fn live_spec(dir: &Path) -> Result<Value, CliError> {
+    let manifest = Manifest::read(dir)?;
+    let spec = with_known_length(rerun::spec(&manifest), manifest.result.settling.as_ref())?;
+    if let Some(engine) = spec.settings.kernel_engine() {
+        let message =
+            Message::in_file(dir.display().to_string(), format!("was run by {engine}, which no browser can run"));
+        return Err(CliError::Input(
+            message.with_help("leave out --live, or name a run of the built-in scheduler first"),
+        ));
+    }
+    Ok(json!(worker::portable(&spec)?))
 }
 
 fn read_run(output: &Output, dir: &Path) -> Result<ReportInput, CliError> {

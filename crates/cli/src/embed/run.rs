@@ -12,7 +12,7 @@ use crate::values::error::CliError;
 use crate::values::interrupt;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::summary::RunSummary;
-use fairlab_report::{PageCollector, PageRun, page};
+use fairlab_report::{Page, PageCollector, PageRun};
 use fairlab_run::drive::drive;
 use fairlab_run::job::RunOutputs;
 use fairlab_run::manifest;
@@ -100,7 +100,8 @@ impl EmbeddedRun {
             collector = Some(PageCollector::add_to(exporter, machine));
         })?;
         let collector = collector.expect("it was made before the run");
-        Ok(page(&[PageRun::new(name.to_owned(), &self.summary, &machine, &collector)]))
+        let run = PageRun::new(name.to_owned(), &self.summary, &machine, &collector);
+        Ok(Page { spec: None, runs: &[run] }.html(None))
     }
 
     /// Repeats the run with an additional exporter.

@@ -1,14 +1,95 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Data of a run for the page of `fairlab report`.
+//! Pages: data of a run, and the page that contains the simulator.
+//!
+//! `cargo xtask lab` builds the page with the simulator. Commands write it with other data in the element that contains them.
 
 use super::execute::drive_shown;
 use crate::values::error::CliError;
+use crate::values::whole_file::AtomicFile;
 use fairlab_machine::engine::Engine;
 use fairlab_measure::summary::{EngineSummary, RunSummary};
-use fairlab_report::{PageCollector, PageRun};
+use fairlab_report::{Page, PageCollector, PageRun, embedded_json};
 use fairlab_run::observers::RunObservers;
 use fairlab_run::prepare::ReadyRun;
+use fairlab_run::spec::RunSpec;
 use fairlab_traces::export::Exporter;
+use fairlab_workload::message::Message;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+/// Page of the program.
+#[cfg(feature = "page")]
+const PAGE: Option<&str> = Some(include_str!(env!("FAIRLAB_PAGE")));
+#[cfg(not(feature = "page"))]
+const PAGE: Option<&str> = None;
+
+/// Element of the page that contains its data.
+const INPUT: (&str, &str) = (r#"<script id="input" type="application/json">"#, "</script>");
+
+/// Page with the simulator.
+pub(crate) struct SimulatorPage {
+    before: String,
+    after: String,
+    /// Run with which the page starts.
+    pub(crate) example: RunSpec,
+}
+
+/// Data of the page as it is built.
+#[derive(Deserialize)]
+struct BuiltInput {
+    spec: RunSpec,
+}
+
+impl SimulatorPage {
+    /// Reads the page from a file, or from the program.
+    pub(crate) fn read(file: Option<&Path>) -> Result<Self, CliError> {
+        let page = page(file)?;
+        let not_a_page = || {
+            let name = file.map_or_else(|| "the page".to_owned(), |page| page.display().to_string());
+            CliError::Input(
+                Message::in_file(name, "is no page of `fairlab lab`").with_help("`cargo xtask lab` writes the page"),
+            )
+        };
+        let (before, rest) = page.split_once(INPUT.0).ok_or_else(not_a_page)?;
+        let (input, after) = rest.split_once(INPUT.1).ok_or_else(not_a_page)?;
+        let BuiltInput { spec: example } = serde_json::from_str(input).map_err(|_| not_a_page())?;
+        Ok(Self { before: before.to_owned(), after: after.to_owned(), example })
+    }
+
+    /// Returns the page with its data.
+    pub(crate) fn with_input<R: Serialize>(&self, input: &Page<'_, R>) -> String {
+        [&self.before, INPUT.0, &embedded_json(input), INPUT.1, &self.after].concat()
+    }
+}
+
+/// Writes a page to the file of `-o`.
+pub(crate) fn write_page(file: &Path, text: &str) -> Result<(), CliError> {
+    let name = file.display().to_string();
+    let (whole, mut file) = AtomicFile::create(file).map_err(|error| {
+        let help = "-o takes the name of a file that can be written";
+        CliError::Input(Message::in_file(&name, format!("cannot be written: {error}")).with_help(help))
+    })?;
+    file.write_all(text.as_bytes()).map_err(|error| CliError::write(&name, &error))?;
+    whole.finish()
+}
+
+/// Returns the page: of a file, or of the program.
+fn page(file: Option<&Path>) -> Result<Cow<'static, str>, CliError> {
+    let Some(file) = file else {
+        let help = "build it with `cargo xtask lab`, and name the file that the command prints with --page";
+        let missing =
+            || CliError::Input(Message::new("this build of fairlab does not contain the page").with_help(help));
+        return PAGE.map(Cow::Borrowed).ok_or_else(missing);
+    };
+    let text = fs::read_to_string(file).map_err(|error| {
+        let message = Message::in_file(file.display().to_string(), format!("cannot be read: {error}"));
+        CliError::Input(message.with_help("--page takes the file that `cargo xtask lab` writes"))
+    })?;
+    Ok(Cow::Owned(text))
+}
 
 /// Runs a machine and returns the data of its page, and its digest. `engine` returns the record of a
 /// compiled-kernel engine, once the run is over.

@@ -5,7 +5,7 @@ use crate::common::{complaint, fairlab, stdout_of};
 use tempfile::TempDir;
 
 /// Page with the element that contains the first run.
-const PAGE: &str = r#"<p>before</p><script id="input" type="application/json">{"workload":{"file":"example.scn"}}</script><p>after</p>"#;
+const PAGE: &str = r#"<p>before</p><script id="input" type="application/json">{"spec":{"workload":{"file":"example.scn"}},"runs":[]}</script><p>after</p>"#;
 
 #[test]
 fn the_page_contains_the_workload_the_machine_and_settings() {
@@ -22,7 +22,8 @@ fn the_page_contains_the_workload_the_machine_and_settings() {
         text.strip_prefix(r#"<p>before</p><script id="input" type="application/json">"#).expect("the head stays");
     let inner = inner.strip_suffix("</script><p>after</p>").expect("the tail stays");
     assert!(!inner.contains('<'), "{inner}");
-    let spec: serde_json::Value = serde_json::from_str(inner).expect("valid JSON");
+    let input: serde_json::Value = serde_json::from_str(inner).expect("valid JSON");
+    let spec = &input["spec"];
     let file = &spec["workload"]["file"];
     assert_eq!(file["text"], "cpus 2\nend 1ms\ntask </script> run 1ms\n", "{spec}");
     assert_eq!(spec["settings"]["tunables"]["base_slice_ns"], 700_000, "{spec}");

@@ -86,7 +86,7 @@ pub fn files(directory: &str, endings: &[&str]) -> Vec<String> {
 
 /// Returns the data of a report.
 pub fn data_of(page: &str) -> Value {
-    let (_, rest) = page.split_once("type=\"application/json\">").expect("the page has data");
+    let (_, rest) = page.split_once("id=\"input\" type=\"application/json\">").expect("the page has data");
     let (data, _) = rest.split_once("</script>").expect("they end");
     serde_json::from_str(data).expect("they are JSON")
 }

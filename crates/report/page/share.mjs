@@ -9,7 +9,7 @@ const MAX_LENGTH = 1 << 20;
 const MAX_BYTES = 16 << 20;
 
 /**
- * @typedef {{ spec: import("./main.mjs").Spec, change: import("./knobs.mjs").Change }} State
+ * @typedef {{ spec: import("./live.mjs").Spec, change: import("./knobs.mjs").Change }} State
  */
 
 /** @param {ReadableStream} stream @param {number} limit */

@@ -31,6 +31,21 @@ export function axisMoment(ns, stepNs) {
   return `${(ns / 1e6).toFixed(Math.min(6, digits))} ms`;
 }
 
+/** @param {number} number */
+export const count = (number) => number.toLocaleString("en");
+
+/** A number with its noun. @param {number} number @param {string} noun */
+export const plural = (number, noun) => `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
+
+/** @param {number} share */
+export const percent = (share) => `${(100 * share).toFixed(1)} %`;
+
+/** An energy with three digits. @param {number} uj */
+export function energy(uj) {
+  if (uj < 1e3) return `${uj} \u00b5J`;
+  return uj < 1e6 ? `${(uj / 1e3).toPrecision(3)} mJ` : `${(uj / 1e6).toPrecision(3)} J`;
+}
+
 /** @param {number} value @param {number} digits */
 function trimmed(value, digits) {
   return value.toFixed(digits).replace(/\.?0+$/, "");

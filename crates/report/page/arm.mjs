@@ -13,8 +13,25 @@ const FIRST_STEP = 2e6;
  * @typedef {import("./client.mjs").Message} Message
  */
 
+/**
+ * Run that the page shows, recorded or in progress.
+ * @typedef {object} Arm
+ * @property {string} name Name of a recorded run.
+ * @property {string} workload
+ * @property {string} machine
+ * @property {string} scheduler
+ * @property {import("./timeline-data.mjs").Row[]} rows
+ * @property {import("./client.mjs").Thread[]} threads
+ * @property {number} at Simulated time that the rows contain, in ns.
+ * @property {number} length Length of the run, in ns.
+ * @property {number} resolution Segments that together are no longer than this, in ns, are merged; 0 if none is.
+ * @property {import("./client.mjs").Ended | null} ended
+ * @property {Map<number, import("./lags.mjs").LagSamples>} lags Lags of tasks by thread, once the run has ended.
+ */
+
 /** Run of an arm. */
 export class ArmRun {
+  name = "";
   /** @param {object} spec */
   constructor(spec) {
     this.spec = spec;
@@ -26,12 +43,25 @@ export class ArmRun {
     this.threads = [];
     /** Simulated time that the rows contain, in ns. */
     this.at = 0;
+    this.resolution = 0;
     /** @type {import("./client.mjs").Ended | null} */
     this.ended = null;
     /** Lags of tasks by thread, once the run has ended. @type {Map<number, import("./lags.mjs").LagSamples>} */
     this.lags = new Map();
     /** @type {Message | null} */
     this.error = null;
+  }
+
+  get workload() {
+    return this.opened?.workload ?? "";
+  }
+
+  get machine() {
+    return this.opened?.machine ?? "";
+  }
+
+  get scheduler() {
+    return `Linux ${this.opened?.kernel}`;
   }
 
   get length() {
@@ -48,7 +78,7 @@ export class ArmRun {
     const { answer } = await client.ask({ open: { run: number, spec: this.spec } });
     if (!answer.opened) return this.#fail(answer.error);
     this.opened = answer.opened;
-    this.rows = Array.from({ length: this.opened.nr_cpus }, emptyRow);
+    this.rows = Array.from({ length: this.opened.nr_cpus }, () => emptyRow());
     for (let step = FIRST_STEP; isWanted();) {
       const began = performance.now(), before = this.at;
       const { answer, segments, lags } = await client.ask({ step: { run: number, until_ns: Math.round(this.at + step) } });
@@ -68,6 +98,7 @@ export class ArmRun {
     appendPart(this.rows, segments, part.is_restart);
     for (const thread of part.threads) this.threads[thread.index] = thread;
     this.at = part.at_ns;
+    this.resolution = part.resolution_ns;
     this.ended = part.ended;
   }
 

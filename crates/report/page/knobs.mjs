@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The change of arm B: features and tunables of the kernel, found by typing.
+import { element } from "./dom.mjs";
 import { duration } from "./format.mjs";
 
 /**
@@ -19,13 +20,6 @@ const PER_DOUBLING = 3;
 const MAX_POSITIONS = 64;
 /** Most results of a search. */
 const MAX_RESULTS = 6;
-
-/** @param {string} tag @param {Record<string, unknown>} [properties] @param {(Node | string)[]} children @returns {any} */
-function element(tag, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), properties);
-  made.append(...children);
-  return made;
-}
 
 /** @param {number} value @param {string} unit */
 function valueText(value, unit) {

@@ -34,6 +34,14 @@ export function palette(colours, background) {
   return { pixels, background: pixel(background) };
 }
 
+/**
+ * Colour of each segment of a row.
+ * @typedef {object} Keys
+ * @property {ArrayLike<number>} keys Key of each segment, such as its thread.
+ * @property {ArrayLike<number>} familyOf Position in the palette for each key.
+ * @property {number} running Position in the palette for the thread that the CPU runs.
+ */
+
 /** Draws rows of one width into an image. */
 export class Raster {
   /** @param {number} width @param {number} height @param {Palette} colours */
@@ -51,21 +59,21 @@ export class Raster {
   /**
    * Draws a row.
    * @param {import("./timeline-data.mjs").Row} row
-   * @param {ArrayLike<number>} familyOf Family of each thread.
+   * @param {Keys} keys
    * @param {{ from: number, to: number }} view Time that the width stands for.
    * @param {number} until Time up to which the CPU's present thread has run.
    * @param {number} top @param {number} height
    */
-  drawRow(row, familyOf, view, until, top, height) {
+  drawRow(row, { keys, familyOf, running }, view, until, top, height) {
     const { width, busy, longest } = this, scale = width / (view.to - view.from);
     busy.fill(0);
     longest.fill(0);
-    const { start, end, thread, length } = row;
+    const { start, end, length } = row;
     const { from, to } = view, { family } = this;
     for (let index = firstEndingAfter(row, from); index < length && start[index] < to; index++) {
       const left = (start[index] - from) * scale, right = (end[index] - from) * scale, pixel = left | 0;
       if (left < 0 || right > pixel + 1) {
-        this.#add(left, right, familyOf[thread[index]]);
+        this.#add(left, right, familyOf[keys[index]]);
         continue;
       }
       // Most segments of a crowded row lie within a pixel.
@@ -73,13 +81,29 @@ export class Raster {
       busy[pixel] += part;
       if (part > longest[pixel]) {
         longest[pixel] = part;
-        family[pixel] = familyOf[thread[index]];
+        family[pixel] = familyOf[keys[index]];
       }
     }
     if (row.running && row.running.since < view.to && until > view.from) {
-      this.#add((row.running.since - view.from) * scale, (until - view.from) * scale, familyOf[row.running.thread]);
+      this.#add((row.running.since - view.from) * scale, (until - view.from) * scale, running);
     }
     this.#paint(top, height);
+  }
+
+  /**
+   * Draws a row of averages over equal parts of a run as colours of values.
+   * @param {number[]} values @param {number} most Value of the last colour.
+   * @param {{ from: number, to: number }} view @param {number} length Length of the run, in ns.
+   * @param {number} top @param {number} height
+   */
+  drawSeries(values, most, view, length, top, height) {
+    const { width, pixels, colours } = this, first = top * width, nr = colours.pixels.length / LEVELS;
+    for (let pixel = 0; pixel < width; pixel++) {
+      const at = view.from + (pixel + 0.5) * (view.to - view.from) / width, part = Math.floor(at / length * values.length);
+      const shade = Math.min(nr - 1, Math.floor((values[part] ?? 0) / most * nr));
+      pixels[first + pixel] = colours.pixels[shade * LEVELS + LEVELS - 1];
+    }
+    for (let line = 1; line < height; line++) pixels.copyWithin(first + line * width, first, first + width);
   }
 
   /** @param {number} from @param {number} to @param {number} family */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Times and sizes of the page of `fairlab lab`, beside their goals.
 
-use super::chromium::Browser;
-use super::lab::SETTLED;
+use super::SETTLED;
+use crate::browser::chromium::Browser;
 use crate::lab;
 use crate::table;
 use anyhow::{Context, Result};
@@ -57,7 +57,7 @@ const SIZES: &str = "
 ";
 
 /// Prints the medians of several repetitions.
-pub(super) fn measure(root: &Path, browser: &mut Browser) -> Result<()> {
+pub(in crate::browser) fn measure(root: &Path, browser: &mut Browser) -> Result<()> {
     let page = lab::build(root)?;
     let mut rows = Vec::new();
     let mut row = |name: String, value: f64, unit: &str, goal: &str| {

@@ -5,11 +5,24 @@
  * @typedef {{ file: string, line: number | null, column: number | null, source_line: string | null }} Place
  * @typedef {{ text: string, help: string | null, place: Place | null }} Message
  * @typedef {{ index: number, name: string, pid: number, family: string | null, is_kernel: boolean }} Thread
- * @typedef {{ nr: number, p50_ns: number, p99_ns: number }} Latency
- * @typedef {{ name: string, run_ns: number, wake_to_run: Latency | null }} Family
+ * @typedef {{ count: number, p50_ns: number, p99_ns: number, max_ns: number }} Latency
+ * @typedef {{ name: string, tasks: number, run_ns: number, wait_ns: number, wakeups: number, migrations: number,
+ *   voluntary_switches: number, involuntary_switches: number, wake_to_run: Latency | null, wakeup_latency: Latency | null,
+ *   timers?: { missed: number } | null, residency?: { energy_uj?: number } | null }} Family
  * @typedef {{ cpu: number } | { task: string } | { balance: number }} Question
- * @typedef {{ severity: string, rule: string, sentence: string, at_ns: number, question: Question }} Finding
- * @typedef {{ digest: string, duration_ns: number, findings: Finding[], summary: { families: Family[] } }} Ended
+ * @typedef {{ severity: string, rule: string, sentence: string, headline: string, at_ns: number, worst_ns: number,
+ *   question: Question, explanation: string[] }} Finding
+ * @typedef {{ thread: number, cpu: number, since_ns: number, length_ns: number, is_open: boolean, awaited: string,
+ *   question: Question, explanation: string[] }} Wait
+ * @typedef {{ run: { workload: string, kind: string, machine: string, kernel: string }, families: Family[],
+ *   totals: Record<string, number>, energy?: { busy_uj: number } | null, engine?: { name: string, version: string } | null,
+ *   selection: { by_rule: [string, number][] }, balance: Record<string, number>,
+ *   digest: string, warnings?: string[], assumptions?: string[] }} Summary
+ * @typedef {{ capacity: number, core: number, llc: number, node: number, highest_khz: number,
+ *   util: number[], khz: number[], nr_running: number[] }} CpuDetails Averages over the parts of the run; `nr_running` in hundredths.
+ * @typedef {{ cpus: CpuDetails[], latencies: Record<string, Record<string, number>>, scanned: Record<string, number>,
+ *   cpus_per_cell: number, migrations: [number, number, number][], waits: Wait[] }} Details
+ * @typedef {{ digest: string, duration_ns: number, findings: Finding[] | null, summary: Summary, details: Details }} Ended
  * @typedef {{ at_ns: number, is_restart: boolean, resolution_ns: number, threads: Thread[], ended: Ended | null }} Part
  * @typedef {object} Opened
  * @property {string} workload

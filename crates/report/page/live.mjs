@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Arms that run in the page: a workload, a change of arm B, and why the arms part.
+import { ArmRun } from "./arm.mjs";
+import { Client, Dropped, Panic } from "./client.mjs";
+import { button, byId, section, textElement } from "./dom.mjs";
+import { duration, moment } from "./format.mjs";
+import { Knobs } from "./knobs.mjs";
+import { decodeState, encodeState } from "./share.mjs";
+
+/** Part of the run that is shown at first, in ns. */
+const FIRST_VIEW = 1e8;
+/** Most time that is shown around the first difference, in ns. */
+const DIFFERENCE_VIEW = 2e7;
+/** Largest file that is opened, in bytes. */
+const MAX_FILE = 64e6;
+/** Time without a keystroke after which an edited text is run, in milliseconds. */
+const EDIT_PAUSE = 300;
+/** Workers, and the numbers of the arms. */
+const [ARM_A, ARM_B, BACKGROUND] = [0, 1, 2];
+
+/**
+ * @typedef {{ given: string, text?: string }} InputFile
+ * @typedef {{ machine?: InputFile | string, kernel?: string, features?: Record<string, boolean>, tunables?: Record<string, number> }} Settings
+ * @typedef {{ workload: { file?: InputFile }, settings: Settings }} Spec
+ * @typedef {import("./client.mjs").Opened} Opened
+ */
+
+/** A word of a shell's command line. @param {string} word */
+const quoted = (word) => /^[\w./:=,+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+
+export class LiveArms {
+  /** @type {ArmRun[]} */
+  arms = [];
+  /** Times of the last change in milliseconds: first bars, both arms complete, explanation; and of the start, since navigation. */
+  times = { bars: 0, complete: 0, explain: 0, start: 0 };
+  #generation = 0;
+  /** Address that the page itself has written. */
+  #remembered = "";
+  /** View that the reader has not chosen: it may move to the first difference. @type {import("./timeline.mjs").View | null} */
+  #firstView = null;
+
+  /**
+   * @param {import("./view.mjs").View} view @param {Spec} spec Run of arm A.
+   * @param {Record<string, string>} examples Texts of the examples, by name.
+   * @param {() => Worker} startWorker
+   */
+  constructor(view, spec, examples, startWorker) {
+    this.view = view;
+    this.spec = spec;
+    this.examples = examples;
+    this.clients = [ARM_A, ARM_B, BACKGROUND].map(() => new Client(startWorker));
+    this.knobs = new Knobs(byId("knobs"), byId("find"), byId("found"), () => this.update());
+    this.#listen();
+  }
+
+  /** Starts the arms, or shows recorded ones until something changes. @param {boolean} isRecorded */
+  async start(isRecorded) {
+    const isUsable = await this.#recall(), first = isUsable && !(isRecorded && location.hash === "") ? this.update() : null;
+    const { answer } = await this.clients[ARM_B].ask({ catalogue: {} });
+    this.knobs.catalogue = answer.catalogue ?? null;
+    this.#showChoices();
+    await first;
+    if (this.arms.length === 0) {
+      const { answer: { opened } } = await this.clients[ARM_A].ask({ open: { run: 0, spec: this.spec } });
+      if (opened) this.#showDefaults(opened);
+    } else if (this.arms[0].opened) {
+      this.#showDefaults(this.arms[0].opened);
+    }
+  }
+
+  /** @param {number} arm */
+  specOf(arm) {
+    if (arm === ARM_A || this.knobs.text() === "") return this.spec;
+    const { features, tunables } = this.knobs.changes();
+    const settings = { ...this.spec.settings };
+    if (Object.keys(features).length > 0) settings.features = { ...settings.features, ...features };
+    if (Object.keys(tunables).length > 0) settings.tunables = { ...settings.tunables, ...tunables };
+    return { ...this.spec, settings };
+  }
+
+  /** Explains a moment of an arm. @param {number} arm @param {import("./client.mjs").Question} question @param {number} at */
+  async explain(arm, question, at) {
+    const began = performance.now();
+    const { answer } = await this.clients[arm].ask({ explain: { run: this.#generation, spec: this.arms[arm].spec, question, at_ns: at } });
+    this.times.explain = performance.now() - began;
+    return answer.explained?.claims.flatMap((claim) => claim.text) ?? [answer.error?.text ?? ""];
+  }
+
+  /** Runs both arms. Arm A is kept while only arm B changes. */
+  async update() {
+    this.#remember();
+    const { view, clients, times } = this, began = performance.now(), mine = ++this.#generation, isWanted = () => mine === this.#generation;
+    const keep = this.arms[0]?.ended && JSON.stringify(this.arms[0].spec) === JSON.stringify(this.specOf(ARM_A));
+    const next = [keep ? this.arms[0] : new ArmRun(this.specOf(ARM_A)), new ArmRun(this.specOf(ARM_B))];
+    if (clients[BACKGROUND].isBusy) clients[BACKGROUND].restart();
+    view.clear();
+    view.verdict(["Running\u2026"]);
+    times.bars = 0;
+    const onStep = () => {
+      if (!isWanted()) return;
+      this.#showProgress(next);
+      // After the frame that draws the bars.
+      if (times.bars === 0 && this.arms === next) requestAnimationFrame(() => { times.bars ||= performance.now() - began; times.start ||= performance.now(); });
+    };
+    try {
+      await Promise.all(next.map((arm, number) => arm.ended ? onStep() : arm.run(clients[number], mine, isWanted, onStep)));
+    } catch (error) {
+      if (isWanted()) this.showFailure(error);
+      return;
+    }
+    if (!isWanted()) return;
+    const failed = next.find((arm) => arm.error);
+    if (failed) return this.showError(failed.error);
+    this.#showProgress(next);
+    times.complete = performance.now() - began;
+    view.showEnded();
+    this.#showVerdict();
+  }
+
+  /** Draws what the runs have so far. @param {ArmRun[]} next */
+  #showProgress(next) {
+    const { view, knobs } = this, [opened] = next.flatMap((arm) => arm.opened ?? []);
+    if (!next.every((arm) => arm.opened) || !opened) return;
+    const isFirst = this.arms !== next, isOtherRun = isFirst && this.arms[0]?.length !== next[0].length;
+    this.arms = next;
+    if (isFirst) {
+      this.#showDefaults(opened);
+      this.#showSubject(opened);
+    }
+    view.showProgress(next, ["A", `B ${knobs.text()}`.trim()]);
+    if (isOtherRun) {
+      view.timeline.show(0, Math.min(FIRST_VIEW, view.timeline.length));
+      this.#firstView = view.timeline.view;
+    }
+  }
+
+  /** Gives the state of arm A to the knobs. @param {Opened} opened */
+  #showDefaults({ features, tunables, kernel }) {
+    if (this.knobs.catalogue) this.knobs.setDefaults({ features, tunables }, kernel);
+  }
+
+  /** Shows what is run, and the command with the same arms. @param {Opened} opened */
+  #showSubject({ workload, machine, kernel, options }) {
+    byId("subject").textContent = `${workload} on ${machine}, kernel ${kernel}, ${duration(this.arms[0].length)}`;
+    const change = this.knobs.text();
+    const words = change ? ["fairlab", "compare", workload, ...options, "--arm", change] : ["fairlab", "run", workload, ...options];
+    byId("command").textContent = words.map(quoted).join(" ");
+  }
+
+  async #showVerdict() {
+    const { view, knobs } = this, mine = this.#generation, [a, b] = this.arms;
+    if (knobs.text() === "") return view.verdict(["Both arms are the same run. Turn a knob, or type the name of one."]);
+    if (a.ended?.digest === b.ended?.digest) {
+      return view.verdict([textElement("b", "Not one event changes"), ` with ${knobs.text()} in this workload.`, ...this.#demoButtons()]);
+    }
+    view.verdict(["The runs differ. Searching the first difference\u2026"]);
+    try {
+      const { answer } = await this.clients[BACKGROUND].ask({ difference: { run: mine, specs: this.arms.map((arm) => arm.spec) } });
+      if (mine === this.#generation) this.#showDifference(answer);
+    } catch (error) {
+      if (mine === this.#generation) this.showFailure(error);
+    }
+  }
+
+  /** Buttons for the scenarios in which the change makes a difference. */
+  #demoButtons() {
+    return this.knobs.demos().flatMap(({ name, scenario, effect }) =>
+      [` ${name} matters in `, button(`demo-${name}`, scenario, () => this.#chooseWorkload(`scenarios/${scenario}`)), ` (${effect}).`]);
+  }
+
+  /** @param {import("./client.mjs").Answer} answer */
+  #showDifference({ difference, error }) {
+    const { view } = this, { timeline } = view;
+    if (error) return this.showError(error);
+    if (!difference) return view.verdict(["The runs differ, but every CPU runs the same tasks of the workload at all times."]);
+    const clauses = difference.runs.map(({ cpu, instead }, run) =>
+      `${"AB"[run]} ${cpu !== null ? `runs it on CPU ${cpu}` : instead !== null ? `runs ${instead} instead` : "does not run it"}`);
+    const reasons = difference.decisions.map((sentences, run) => section(`Arm ${"AB"[run]}: ${difference.task}`, sentences));
+    const show = button("show-difference", moment(difference.at_ns), () => {
+      timeline.showMoment(difference.at_ns, DIFFERENCE_VIEW);
+      timeline.chosen = null;
+      view.showReasons(reasons);
+    });
+    const { from, to } = timeline.view, isInView = difference.at_ns >= from && difference.at_ns <= to;
+    if (!isInView && timeline.view === this.#firstView) {
+      timeline.showMoment(difference.at_ns);
+      this.#firstView = timeline.view;
+    }
+    view.verdict(["The runs part at ", show, `: ${difference.task}: ${clauses.join(", ")}.`]);
+    if (!timeline.chosen) view.showReasons(reasons);
+    view.chooseLag(difference.task);
+    timeline.difference = difference.at_ns;
+    timeline.draw();
+  }
+
+  /** @param {import("./client.mjs").Message | null} error */
+  showError(error) {
+    const { text = "", help, place } = error ?? {};
+    const at = place ? `${[place.file, place.line, place.column].filter((part) => part !== null).join(":")}: ` : "";
+    const lines = [`${at}${text}`, place?.source_line && `  ${place.source_line}`, help && `help: ${help}`];
+    this.view.verdict([lines.filter(Boolean).join("\n")], true);
+  }
+
+  /** @param {unknown} error */
+  showFailure(error) {
+    if (error instanceof Dropped) return;
+    const text = error instanceof Panic ? `fairlab has a bug: ${error.message}` : String(error);
+    this.view.verdict([`${text}\nA fresh instance runs from the next change on.`], true);
+  }
+
+  // State of the page ---------------------------------------------------------------------------------------------------
+
+  /** Writes the state into the address. A text that is an example is not repeated. */
+  async #remember() {
+    const { spec, examples } = this, { file } = spec.workload;
+    const isExample = file && examples[file.given] === file.text;
+    const workload = isExample ? { file: { given: file.given } } : spec.workload;
+    this.#remembered = await encodeState({ spec: { ...spec, workload }, change: this.knobs.changes() });
+    history.replaceState(null, "", this.#remembered);
+  }
+
+  /** Takes the state of the address. Returns whether it can be used; otherwise the page reports the reason. */
+  async #recall() {
+    if (location.hash === "" || location.hash === this.#remembered) return true;
+    try {
+      const state = await decodeState(location.hash), { file } = state.spec.workload;
+      const text = file?.text ?? this.examples[file?.given ?? ""];
+      if (typeof text !== "string") throw new Error(`the page has no example \`${file?.given.slice(0, 40)}\``);
+      this.spec = { ...state.spec, workload: { file: { given: file?.given ?? "", text } } };
+      this.knobs.take(state.change);
+      return true;
+    } catch (error) {
+      this.showError({ text: `this link cannot be used: ${error instanceof Error ? error.message : error}`, help: "the page has its own example until you change something", place: null });
+      return false;
+    }
+  }
+
+  // What is run ---------------------------------------------------------------------------------------------------------
+
+  /** Runs another workload, with the machine and kernel that it names. @param {string} name @param {string} [text] */
+  #chooseWorkload(name, text = this.examples[name]) {
+    const { machine, kernel, ...settings } = this.spec.settings;
+    this.spec = { workload: { file: { given: name, text } }, settings };
+    this.#showChoices();
+    this.update();
+  }
+
+  /** Runs the edited text. */
+  #editWorkload() {
+    const { given = "" } = this.spec.workload.file ?? {};
+    this.spec = { ...this.spec, workload: { file: { given, text: byId("text").value } } };
+    this.update();
+  }
+
+  /** Runs a file of the reader. @param {File | undefined} file */
+  async #openFile(file) {
+    if (!file) return;
+    if (file.size > MAX_FILE) {
+      return this.showError({ text: "the file is larger than 64 MB", help: "use `fairlab run` for large files", place: { file: file.name, line: null, column: null, source_line: null } });
+    }
+    this.#chooseWorkload(file.name, await file.text());
+  }
+
+  /** Changes a setting of both arms; without a value it is that of the workload. @param {"machine" | "kernel"} name @param {string} value */
+  #chooseSetting(name, value) {
+    const settings = { ...this.spec.settings };
+    if (value) settings[name] = value; else delete settings[name];
+    this.spec = { ...this.spec, settings };
+    this.update();
+  }
+
+  #showChoices() {
+    const { catalogue } = this.knobs, { examples, spec } = this, { given = "", text = "" } = spec.workload.file ?? {};
+    if (!catalogue) return;
+    byId("text").value = text;
+    const machine = spec.settings.machine, kernel = spec.settings.kernel ?? "";
+    const own = typeof machine === "object" ? machine.given : machine ?? "";
+    if (given && examples[given] === undefined) examples[given] = text;
+    const names = [...new Set([given, ...Object.keys(examples)])].filter(Boolean);
+    byId("workload").replaceChildren(...names.map((name) => new Option(name.replace(/^scenarios\//, ""), name)));
+    byId("workload").value = given;
+    const machines = catalogue.machines.map(({ name, nr_cpus }) => new Option(`${name} (${nr_cpus} CPUs)`, name));
+    if (own && !catalogue.machines.some(({ name }) => name === own)) machines.unshift(new Option(own, own));
+    byId("machine").replaceChildren(new Option("of the workload", ""), ...machines);
+    byId("machine").value = own;
+    byId("kernel").replaceChildren(new Option("of the workload", ""), ...catalogue.kernels.map(({ name }) => new Option(name, name)).reverse());
+    byId("kernel").value = kernel;
+  }
+
+  #listen() {
+    byId("workload").onchange = () => this.#chooseWorkload(byId("workload").value);
+    byId("machine").onchange = () => this.#chooseSetting("machine", byId("machine").value);
+    byId("kernel").onchange = () => this.#chooseSetting("kernel", byId("kernel").value);
+    byId("open").onchange = () => this.#openFile(byId("open").files[0]);
+    let edited = 0;
+    byId("text").oninput = () => {
+      clearTimeout(edited);
+      edited = setTimeout(() => this.#editWorkload(), EDIT_PAUSE);
+    };
+    byId("share").onclick = async () => {
+      await this.#remember();
+      const copied = navigator.clipboard?.writeText(location.href) ?? Promise.reject();
+      byId("share").textContent = await copied.then(() => "Copied", () => "The address bar has the link");
+      setTimeout(() => { byId("share").textContent = "Copy link"; }, 3000);
+    };
+    byId("save-spec").onclick = () => this.view.save("fairlab-spec.json", "application/json", `${JSON.stringify({ schema: "spec/1", ...this.specOf(ARM_B) }, null, 2)}\n`);
+    document.addEventListener("dragover", (event) => event.preventDefault());
+    document.addEventListener("drop", (event) => {
+      event.preventDefault();
+      this.#openFile(event.dataTransfer?.files[0]);
+    });
+    addEventListener("hashchange", async () => {
+      if (location.hash === this.#remembered || !await this.#recall()) return;
+      this.#showChoices();
+      this.update();
+    });
+  }
+}

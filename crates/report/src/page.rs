@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Puts a page together: its modules, its data and, if it can simulate, the simulator, in one file that opens from disk.
+
+use crate::collect::{NR_PARTS, PER_OCTAVE};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use fairlab_sched::interface::wakeup::WakeRule;
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+const FRAME: &str = include_str!("../page/index.html");
+const STYLE: &str = include_str!("../page/style.css");
+const START: &str = include_str!("../page/start.js");
+/// Name of the module that `wasm-bindgen` writes, and of the one that uses it.
+const GLUE: &str = "lab.mjs";
+const WORKER: &str = "worker.mjs";
+
+macro_rules! modules {
+    ($($name:literal)*) => {
+        /// Modules of the page, by name. Each follows those that it imports.
+        pub const MODULES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../page/", $name)))),*];
+    };
+}
+
+modules! {
+    "format.mjs" "dom.mjs" "colours.mjs" "client.mjs" "share.mjs" "timeline-data.mjs" "raster.mjs" "timeline-draw.mjs" "timeline.mjs"
+    "lags.mjs" "arm.mjs" "recorded.mjs" "findings.mjs" "metrics.mjs" "charts.mjs" "view.mjs" "knobs.mjs" "live.mjs" "worker.mjs" "main.mjs"
+}
+
+/// Simulator as WebAssembly.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulator<'a> {
+    /// Module in gzip and base64.
+    pub wasm: &'a str,
+    /// ES module that loads it.
+    pub glue: &'a str,
+    /// Texts of workloads that the page offers, by their paths.
+    pub examples: &'a BTreeMap<String, String>,
+}
+
+/// Content of a page.
+#[derive(Debug, Default, Serialize)]
+pub struct Page<'a, R> {
+    /// Spec of the run with which a page with a simulator starts.
+    pub spec: Option<Value>,
+    /// Recorded runs. The first one is the base of comparisons. A run is a [`crate::PageRun`], or its JSON.
+    pub runs: &'a [R],
+}
+
+impl<R: Serialize> Page<'_, R> {
+    /// Returns the page as HTML. A page without a simulator shows recorded runs.
+    pub fn html(&self, simulator: Option<Simulator<'_>>) -> String {
+        let glue = simulator.map(|simulator| (GLUE, simulator.glue));
+        let is_used = |name: &str| simulator.is_some() || name != WORKER;
+        let modules = glue.into_iter().chain(MODULES.iter().copied().filter(|(name, _)| is_used(name)));
+        let modules: Vec<Value> = modules.map(|(name, text)| json!({ "name": name, "text": text })).collect();
+        let rules: Vec<_> = WakeRule::ALL.iter().map(|rule| (rule.name(), rule.meaning())).collect();
+        let constants = json!({
+            "fairlab": env!("CARGO_PKG_VERSION"),
+            "rules": rules,
+            "parts": NR_PARTS,
+            "per_octave": PER_OCTAVE,
+        });
+        FRAME
+            .replace("/*POLICY*/", &policy())
+            .replace("/*STYLE*/", STYLE)
+            .replace("/*START*/", START)
+            .replace("/*CONSTANTS*/", &embedded_json(&constants))
+            .replace("/*EXAMPLES*/", &embedded_json(&simulator.map(|simulator| simulator.examples)))
+            .replace("/*MODULES*/", &embedded_json(&modules))
+            .replace("/*WASM*/", simulator.map_or("", |simulator| simulator.wasm))
+            // The last one: names of tasks are not searched.
+            .replace("/*INPUT*/", &embedded_json(self))
+    }
+}
+
+/// Returns JSON for a `<script>` element of a page: `</script>` in a task name does not end the element.
+///
+/// # Panics
+/// If the data has no JSON form.
+pub fn embedded_json(data: &impl Serialize) -> String {
+    serde_json::to_string(data).expect("page data is valid JSON").replace('<', "\\u003c")
+}
+
+/// Returns the content security policy: code of the page alone, and nothing from elsewhere.
+fn policy() -> String {
+    let [script, style] = [START, STYLE].map(|text| BASE64_STANDARD.encode(Sha256::digest(text)));
+    format!(
+        "default-src 'none'; script-src 'sha256-{script}' blob: 'wasm-unsafe-eval'; worker-src blob:; style-src 'sha256-{style}'; \
+         img-src data:; base-uri 'none'; form-action 'none'"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_module_follows_those_that_it_imports() {
+        for (place, (name, text)) in MODULES.iter().enumerate() {
+            for import in text.split("from \"./").skip(1).filter_map(|rest| rest.split_once('"')).map(|(name, _)| name)
+            {
+                let is_before = MODULES[..place].iter().any(|(earlier, _)| *earlier == import);
+                assert!(is_before || (*name == WORKER && import == GLUE), "{name} imports {import}");
+            }
+        }
+    }
+}

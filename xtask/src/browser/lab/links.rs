@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Links with states that are damaged, hostile or wrong.
+
+use super::SETTLED;
+use crate::browser::check_page;
+use crate::browser::chromium::Browser;
+use crate::random::DrawRng;
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+
+/// Links with wrong states.
+const NR_LINKS: usize = 100;
+
+/// Opens links with states that are damaged, hostile or wrong. Each must leave the page in order.
+pub(super) fn check(browser: &mut Browser) -> Result<()> {
+    let before = browser.value("fairlab.arms().map((arm) => arm.ended.digest)")?;
+    let link = browser.value("location.hash")?;
+    let mut links: Vec<String> = serde_json::from_value(browser.value(HOSTILE)?)?;
+    let good = link.as_str().context("the address has the state")?;
+    let mut random = DrawRng::new(&["links".to_owned()]);
+    while links.len() < NR_LINKS {
+        let mut damaged = good.as_bytes().to_vec();
+        let at = 1 + random.below(damaged.len() - 1);
+        damaged[at] = b"AZaz09-_.%"[random.below(10)];
+        links.push(String::from_utf8(damaged)?);
+    }
+    for link in links {
+        browser.value(&format!("location.hash = {}; 0", json!(link)))?;
+        browser.value("new Promise((done) => setTimeout(done, 20))")?;
+        let verdict = browser.value(SETTLED).with_context(|| link.clone())?;
+        let injected =
+            browser.value("[globalThis.injected, document.querySelectorAll('img, iframe, object').length]")?;
+        ensure!(injected == json!([null, 0]), "{link}: an element of a name is in the page");
+        ensure!(verdict.as_str().is_some_and(|text| text.len() > 10), "{link}: the page reports nothing");
+        check_page(browser).with_context(|| link.clone())?;
+    }
+    browser.value(&format!("location.hash = {link}; 0"))?;
+    browser.value("new Promise((done) => setTimeout(done, 20))")?;
+    browser.value(SETTLED)?;
+    let after = browser.value("fairlab.arms().map((arm) => arm.ended?.digest)")?;
+    ensure!(after == before, "a link has digests {after}, the page that wrote it {before}");
+    Ok(())
+}
+
+/// Links whose states are wrong or hostile.
+const HOSTILE: &str = "(async () => {
+    const evil = `</script><img id=x src=x onerror='globalThis.injected = 1'>`;
+    const change = { features: {}, tunables: {} }, text = 'cpus 2\\nend 5ms\\ntask a run 1ms\\n';
+    const spec = { workload: { file: { given: 'a.scn', text } }, settings: {} };
+    const file = (name, content) => ({ spec: { ...spec, workload: { file: { given: name, text: content } } }, change });
+    const settings = (settings) => ({ spec: { ...spec, settings }, change });
+    const states = [null, 1, 'x', [], {}, { spec }, { change }, { spec, change, more: 1 }, { spec: [], change },
+        { spec: { workload: spec.workload }, change }, { spec: { ...spec, more: 1 }, change },
+        { spec: { workload: { bench: {} }, settings: {} }, change }, { spec: { workload: { file: { given: 1 } }, settings: {} }, change },
+        { spec: { workload: { file: { given: '/etc/passwd' } }, settings: {} }, change },
+        { spec, change: { features: { SIS_UTIL: 'yes' }, tunables: {} } }, { spec, change: { features: {}, tunables: { base_slice_ns: 'x' } } },
+        { spec, change: { features: { [evil]: true }, tunables: {} } }, { spec, change: { features: {}, tunables: { [evil]: 1 } } },
+        { spec, change: { features: {}, tunables: { base_slice_ns: -1 } } }, { spec, change: { features: {}, tunables: { base_slice_ns: 1e300 } } },
+        { spec, change: { features: {}, tunables: { base_slice_ns: 1.5 } } },
+        file(evil, text), file('a.scn', evil), file('a.scn', ''), file('a.scn', `cpus 2\\nend 5ms\\ntask ${evil.replaceAll(' ', '')} run 1ms\\n`),
+        file('a.json', `{\"tasks\": {\"${evil}\": {\"run\": 100, \"sleep\": 100}}, \"global\": {\"duration\": 1}}`),
+        file('__proto__', text), file('constructor', text), file('a'.repeat(5000), text),
+        settings({ kernel: '9.9' }), settings({ kernel: evil }), settings({ machine: '/etc/passwd' }), settings({ machine: evil }),
+        settings({ machine: { given: 'x', text: evil } }), settings({ unknown: 1 }), settings({ tunables: { x: 1 } }),
+        settings({ features: { [evil]: true } }), settings({ engine: 'kernel:6.1' }), settings({ policy: 'x' }), settings({ duration: 'x' })];
+    const links = ['#', '#1', '#1.', '#2.abc', '#1.!', '#1.AAAA', `#1.${'A'.repeat(300)}`, `#${evil}`, '#1.%00', '#%E0%A4%A'];
+    return [...links, ...await Promise.all(states.map(fairlab.encodeState))];
+})()";
