@@ -58,6 +58,11 @@ export class View {
     byId("lane").onchange = () => this.#recolour();
     byId("colour").onchange = () => this.#recolour();
     byId("task").oninput = () => this.#recolour();
+    byId("task").onkeydown = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key !== "Escape") return;
+      byId("task").value = "";
+      this.#recolour();
+    };
     byId("next-difference").onclick = () => this.#showNextDifference();
     byId("as-table").ontoggle = () => this.#showSegments();
     byId("lag-task").onchange = () => this.chooseLag(byId("lag-task").value);

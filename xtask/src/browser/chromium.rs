@@ -1,38 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A headless Chromium, driven with its DevTools protocol through a pipe. Messages are JSON; each ends with a zero byte.
 
+use super::driver::{Browser, MouseAction, NamedKey, PageLog, TIMEOUT};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
 
 /// Names of the program.
-const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
-/// The longest time to wait for a message of the browser.
-const TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+/// Events of messages on the console and of exceptions.
+const CONSOLE: [&str; 3] = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
 
-/// Returns the path of the browser's program, if one is installed.
-pub(super) fn find() -> Option<PathBuf> {
-    let places = std::env::var_os("PATH")?;
-    let all = std::env::split_paths(&places).flat_map(|place| NAMES.map(|name| place.join(name)));
-    all.into_iter().find(|path| path.is_file())
-}
-
-/// A browser with one page.
-pub(super) struct Browser {
+/// Chromium with one page.
+pub(super) struct Chromium {
     child: Child,
     to: ChildStdin,
     from: Receiver<Value>,
     session: Option<String>,
     last_id: u64,
-    /// Messages that are not responses.
-    events: Vec<Value>,
+    is_loaded: bool,
+    /// Position of the mouse.
+    mouse: (f64, f64),
+    log: PageLog,
 }
 
-impl Browser {
+impl Chromium {
     /// Starts the browser, with a directory for its profile.
     pub(super) fn start(program: &Path, profile: &Path) -> Result<Self> {
         // It reads from descriptor 3 and writes to 4.
@@ -57,13 +52,15 @@ impl Browser {
                 }
             }
         });
-        let mut browser = Self { child, to, from, session: None, last_id: 0, events: Vec::new() };
+        let (mouse, log) = ((0.0, 0.0), PageLog::default());
+        let mut browser = Self { child, to, from, session: None, last_id: 0, is_loaded: false, mouse, log };
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }))?["targetId"].clone();
         let attached = browser.call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }))?;
         browser.session = attached["sessionId"].as_str().map(str::to_owned);
-        for domain in ["Page.enable", "Runtime.enable", "Log.enable"] {
+        for domain in ["Page.enable", "Runtime.enable", "Log.enable", "Network.enable"] {
             browser.call(domain, json!({}))?;
         }
+        browser.call("Page.setDownloadBehavior", json!({ "behavior": "deny" }))?;
         Ok(browser)
     }
 
@@ -72,7 +69,7 @@ impl Browser {
     }
 
     /// Calls a method and returns its result.
-    pub(super) fn call(&mut self, method: &str, params: Value) -> Result<Value> {
+    fn call(&mut self, method: &str, params: Value) -> Result<Value> {
         self.last_id += 1;
         let mut message = json!({ "id": self.last_id, "method": method, "params": params });
         if let Some(session) = &self.session {
@@ -84,7 +81,7 @@ impl Browser {
         loop {
             let message = self.next()?;
             if message["id"] != json!(self.last_id) {
-                self.events.push(message);
+                self.note_event(&message);
             } else if message["error"].is_null() {
                 return Ok(message["result"].clone());
             } else {
@@ -93,21 +90,38 @@ impl Browser {
         }
     }
 
-    /// Opens a page in a window of this size, and waits until it is loaded.
-    pub(super) fn open(&mut self, page: &Path, (width, height): (u32, u32), is_phone: bool) -> Result<()> {
+    fn note_event(&mut self, event: &Value) {
+        let params = &event["params"];
+        match event["method"].as_str() {
+            Some("Page.loadEventFired") => self.is_loaded = true,
+            Some("Network.requestWillBeSent") => {
+                self.log.requests.push(params["request"]["url"].as_str().unwrap_or_default().to_owned());
+            }
+            Some(method) if CONSOLE.contains(&method) => self.log.console.push(params.to_string()),
+            _ => {}
+        }
+    }
+}
+
+impl Browser for Chromium {
+    fn name(&self) -> &'static str {
+        "Chromium"
+    }
+
+    fn open(&mut self, page: &Path, (width, height): (u32, u32), is_phone: bool) -> Result<()> {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": is_phone });
         self.call("Emulation.setDeviceMetricsOverride", size)?;
-        self.events.clear();
-        self.call("Page.navigate", json!({ "url": format!("file://{}", page.display()) }))?;
-        while !self.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+        self.log = PageLog::new(page);
+        self.is_loaded = false;
+        self.call("Page.navigate", json!({ "url": self.log.url }))?;
+        while !self.is_loaded {
             let event = self.next()?;
-            self.events.push(event);
+            self.note_event(&event);
         }
         Ok(())
     }
 
-    /// Returns the value of an expression of JavaScript; waits for the value of a promise.
-    pub(super) fn value(&mut self, expression: &str) -> Result<Value> {
+    fn value(&mut self, expression: &str) -> Result<Value> {
         let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
         let result = self.call("Runtime.evaluate", params)?;
         if result["exceptionDetails"].is_null() {
@@ -116,15 +130,51 @@ impl Browser {
         bail!("{expression}: {}", result["exceptionDetails"]["exception"]["description"])
     }
 
-    /// Returns the messages that the page has written on its console and the exceptions that it has thrown since it was opened.
-    pub(super) fn console_errors(&self) -> Vec<String> {
-        let kinds = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
-        let events = self.events.iter().filter(|event| kinds.iter().any(|kind| event["method"] == *kind));
-        events.map(|event| event["params"].to_string()).collect()
+    fn use_mouse(&mut self, actions: &[MouseAction]) -> Result<()> {
+        for action in actions {
+            let kind = match *action {
+                MouseAction::Move(x, y) => {
+                    self.mouse = (x, y);
+                    "mouseMoved"
+                }
+                MouseAction::Press => "mousePressed",
+                MouseAction::Release => "mouseReleased",
+            };
+            let (x, y) = self.mouse;
+            let params = json!({ "type": kind, "x": x, "y": y, "button": "left", "clickCount": 1 });
+            self.call("Input.dispatchMouseEvent", params)?;
+        }
+        Ok(())
+    }
+
+    fn turn_wheel(&mut self, x: f64, y: f64) -> Result<()> {
+        let turn = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": -120 });
+        self.call("Input.dispatchMouseEvent", turn).map(drop)
+    }
+
+    fn press_key(&mut self, key: &str) -> Result<()> {
+        let (code, text) = match (NamedKey::from_name(key), key) {
+            (Some(named), "Enter") => (named.code, "\r"),
+            (Some(named), _) => (named.code, ""),
+            (None, _) => (u32::from(key.as_bytes()[0].to_ascii_uppercase()), key),
+        };
+        for kind in ["keyDown", "keyUp"] {
+            let params = json!({ "type": kind, "key": key, "windowsVirtualKeyCode": code, "text": text });
+            self.call("Input.dispatchKeyEvent", params)?;
+        }
+        Ok(())
+    }
+
+    fn type_text(&mut self, text: &str) -> Result<()> {
+        self.call("Input.insertText", json!({ "text": text })).map(drop)
+    }
+
+    fn log(&self) -> &PageLog {
+        &self.log
     }
 }
 
-impl Drop for Browser {
+impl Drop for Chromium {
     /// Ends the browser, also after an error.
     fn drop(&mut self) {
         self.session = None;

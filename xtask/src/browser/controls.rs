@@ -2,10 +2,14 @@
 //! Uses of controls by mouse and keyboard, each of which must change something.
 
 use super::check_page;
-use super::chromium::Browser;
+use super::driver::{Browser, MouseAction};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// The longest time to wait for a change.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Use of a control, and how the page proves it.
 pub(super) enum Gesture {
@@ -38,15 +42,15 @@ pub(super) const fn control_use(control: &'static str, gesture: Gesture, proof: 
 }
 
 /// Uses all controls of a page. The uses are in an order in which each can change something.
-pub(super) fn use_all_controls(browser: &mut Browser, uses: &[ControlUse]) -> Result<()> {
+pub(super) fn use_all_controls(browser: &mut dyn Browser, uses: &[ControlUse]) -> Result<()> {
     check_page(browser)?;
     let used: BTreeSet<&str> = uses.iter().map(|control_use| control_use.control).collect();
     check_controls(browser, &used)?;
     browser.value(
-        "globalThis.pointOf = (element) => {
+        "void (globalThis.pointOf = (element) => {
             const box = element.getBoundingClientRect();
             return [box.x + box.width / 2, box.y + box.height / 2];
-        }; 0",
+        })",
     )?;
     for control_use in uses {
         control_use.perform(browser).with_context(|| format!("control `{}`", control_use.control))?;
@@ -56,7 +60,7 @@ pub(super) fn use_all_controls(browser: &mut Browser, uses: &[ControlUse]) -> Re
 }
 
 /// Checks that each control of the page has a use.
-fn check_controls(browser: &mut Browser, used: &BTreeSet<&str>) -> Result<()> {
+fn check_controls(browser: &mut dyn Browser, used: &BTreeSet<&str>) -> Result<()> {
     // Regions with scroll bars have the focus so that keys scroll.
     let ids = "[...document.querySelectorAll('button, select, input, textarea, summary, a[href], [tabindex]:not([role=region])')]
         .filter((control) => control.checkVisibility())
@@ -69,7 +73,7 @@ fn check_controls(browser: &mut Browser, used: &BTreeSet<&str>) -> Result<()> {
 }
 
 impl ControlUse {
-    fn perform(&self, browser: &mut Browser) -> Result<()> {
+    fn perform(&self, browser: &mut dyn Browser) -> Result<()> {
         let element = format!("document.getElementById('{}')", self.control);
         browser.value(&format!("{element}.scrollIntoView({{ block: 'center' }})"))?;
         let mut before = self.proof(browser)?;
@@ -78,46 +82,46 @@ impl ControlUse {
             _ => format!("pointOf({element})"),
         };
         let (x, y): (f64, f64) = serde_json::from_value(browser.value(&point)?)?;
-        let mut expect_change = |browser: &mut Browser, action: &str| {
-            let after = self.proof(browser)?;
-            if after == before || after == json!("") {
-                bail!("{action} changes nothing");
+        let mut expect_change = |browser: &mut dyn Browser, action: &str| {
+            let began = Instant::now();
+            loop {
+                let after = self.proof(browser)?;
+                if after != before && after != json!("") {
+                    before = after;
+                    return Ok(());
+                }
+                if began.elapsed() > PATIENCE {
+                    bail!("{action} changes nothing");
+                }
             }
-            before = after;
-            Ok(())
         };
         match self.gesture {
             Gesture::Click | Gesture::ClickAt(_) => {
-                mouse(browser, "mousePressed", x, y)?;
-                mouse(browser, "mouseReleased", x, y)?;
+                browser.use_mouse(&[MouseAction::Move(x, y), MouseAction::Press, MouseAction::Release])?;
                 expect_change(browser, "a click")
             }
             Gesture::Hover => {
-                mouse(browser, "mouseMoved", x, y)?;
+                browser.use_mouse(&[MouseAction::Move(x, y)])?;
                 expect_change(browser, "the mouse")
             }
             Gesture::Wheel => {
-                let wheel = json!({ "type": "mouseWheel", "x": x, "y": y, "deltaX": 0, "deltaY": -120 });
-                browser.call("Input.dispatchMouseEvent", wheel)?;
+                browser.turn_wheel(x, y)?;
                 expect_change(browser, "the wheel")
             }
             Gesture::Drag => {
-                mouse(browser, "mousePressed", x, y)?;
-                mouse(browser, "mouseMoved", x - 60.0, y)?;
-                mouse(browser, "mouseReleased", x - 60.0, y)?;
+                let (from, to) = (MouseAction::Move(x, y), MouseAction::Move(x - 60.0, y));
+                browser.use_mouse(&[from, MouseAction::Press, to, MouseAction::Release])?;
                 expect_change(browser, "dragging")
             }
             Gesture::Type(text) => {
                 browser.value(&format!("{element}.focus()"))?;
-                browser.call("Input.insertText", json!({ "text": text }))?;
+                browser.type_text(text)?;
                 expect_change(browser, "typing")
             }
             Gesture::Keys(keys) => {
                 browser.value(&format!("{element}.focus()"))?;
                 for key in keys {
-                    for kind in ["keyDown", "keyUp"] {
-                        browser.call("Input.dispatchKeyEvent", json!({ "type": kind, "key": key }))?;
-                    }
+                    browser.press_key(key)?;
                     expect_change(browser, &format!("the key {key}"))?;
                 }
                 Ok(())
@@ -131,7 +135,8 @@ impl ControlUse {
                 expect_change(browser, "a file")
             }
             Gesture::Select(value) => {
-                browser.value(&format!("{element}.value = '{value}'; {element}.dispatchEvent(new Event('change'))"))?;
+                browser
+                    .value(&format!("({element}.value = '{value}', {element}.dispatchEvent(new Event('change')))"))?;
                 expect_change(browser, &format!("the option {value}"))
             }
             Gesture::Choose => {
@@ -143,7 +148,7 @@ impl ControlUse {
                 // The selected option comes last: choosing it first would change nothing.
                 for option in (1..=options).map(|step| (selected + step) % options) {
                     let choose =
-                        format!("{element}.selectedIndex = {option}; {element}.dispatchEvent(new Event('change'))");
+                        format!("({element}.selectedIndex = {option}, {element}.dispatchEvent(new Event('change')))");
                     browser.value(&choose)?;
                     expect_change(browser, &format!("option {option}"))?;
                 }
@@ -153,13 +158,8 @@ impl ControlUse {
     }
 
     /// The proof's value, once everything is drawn.
-    fn proof(&self, browser: &mut Browser) -> Result<Value> {
+    fn proof(&self, browser: &mut dyn Browser) -> Result<Value> {
         browser.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")?;
         browser.value(self.proof)
     }
-}
-
-fn mouse(browser: &mut Browser, kind: &str, x: f64, y: f64) -> Result<()> {
-    let params = json!({ "type": kind, "x": x, "y": y, "button": "left", "clickCount": 1 });
-    browser.call("Input.dispatchMouseEvent", params).map(drop)
 }

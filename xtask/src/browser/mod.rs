@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Browser test of the HTML pages.
+//! Browser test of the HTML pages, in a desktop window and on a phone.
 //!
-//! The page of `fairlab lab` is also compared with native runs ([`lab`]).
+//! The page of `fairlab lab` is tested in a headless Chromium and a headless Firefox, and compared with native runs ([`lab`]).
 //!
-//! The page of `fairlab report`: each control is used by mouse and keyboard in a headless Chromium, in a desktop window and on
-//! a phone, and must change something. Verdict, findings and timeline must be on the first screen. No page may write on its
-//! console or be wider than its window. Pages of studies, of comparisons and of runs with unlike families are only opened.
+//! The page of `fairlab report`: each control is used by mouse and keyboard in Chromium, and must change something. Verdict,
+//! findings and timeline must be on the first screen. No page may write on its console or be wider than its window. Pages of
+//! studies, of comparisons and of runs with unlike families are only opened.
 
 mod chromium;
 mod controls;
+mod driver;
+mod firefox;
 mod lab;
 
 use crate::programs;
 use crate::requirement::skip_or_fail;
 use anyhow::{Context, Result, bail};
-use chromium::Browser;
+use chromium::Chromium;
 use clap::Args as ClapArgs;
 use controls::{ControlUse, Gesture, control_use, use_all_controls};
+use driver::{Browser, find};
+use firefox::Firefox;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -86,43 +90,70 @@ const USES: &[ControlUse] = &[
 ];
 
 pub(crate) fn run(root: &Path, args: &BrowserArgs) -> Result<()> {
-    let Some(program) = chromium::find() else {
-        return skip_or_fail(args.ci, "chromium", "chromium is missing (Debian's package chromium)");
-    };
     let place = root.join("target/browser");
-    let profile = place.join("profile");
     // The page that is tested may be one of an earlier test, which lies here.
-    let _ = std::fs::remove_dir_all(if args.page.is_some() { &profile } else { &place });
+    for part in if args.page.is_some() { &["chromium", "firefox"][..] } else { &[""] } {
+        let _ = std::fs::remove_dir_all(place.join(part));
+    }
     std::fs::create_dir_all(&place).with_context(|| format!("{} cannot be made", place.display()))?;
-    if args.lab_times {
-        return lab::times::measure(root, &mut Browser::start(&program, &profile)?);
+    if let Some(mut browser) = start_chromium(args, &place)? {
+        if args.lab_times {
+            return lab::times::measure(root, &mut browser);
+        }
+        if !args.lab {
+            check_reports(root, args, &place, &mut browser)?;
+        }
+        if args.page.is_none() {
+            lab::check(root, &mut browser)?;
+        }
     }
-    if args.lab {
-        return lab::check(root, &mut Browser::start(&program, &profile)?);
-    }
-    let page = match &args.page {
-        Some(page) => page.canonicalize().with_context(|| page.display().to_string())?,
-        None => example(root, &place)?,
-    };
-    let mut browser = Browser::start(&program, &profile)?;
-    for (name, size, is_phone) in WINDOWS {
-        browser.open(&page, size, is_phone)?;
-        browser.value(lab::SETTLED)?;
-        check_first_screen(&mut browser)
-            .and_then(|()| use_all_controls(&mut browser, USES))
-            .with_context(|| format!("{name} window"))?;
-        println!("{name}: {} uses of all controls changed something, nothing on the console", USES.len());
-    }
-    if args.page.is_none() {
-        check_unlike_runs(root, &place, &mut browser)?;
-        check_other_pages(root, &place, &mut browser)?;
+    if args.page.is_none()
+        && let Some(mut browser) = start_firefox(args, &place)?
+    {
         lab::check(root, &mut browser)?;
     }
     Ok(())
 }
 
+fn start_chromium(args: &BrowserArgs, place: &Path) -> Result<Option<Chromium>> {
+    let Some(program) = find(&chromium::NAMES) else {
+        let message = "chromium is missing (Debian's package chromium)";
+        return skip_or_fail(args.ci, "chromium", message).map(|()| None);
+    };
+    Chromium::start(&program, &place.join("chromium")).map(Some)
+}
+
+fn start_firefox(args: &BrowserArgs, place: &Path) -> Result<Option<Firefox>> {
+    let Some(program) = find(&firefox::NAMES) else {
+        let message = "firefox is missing (Debian's package firefox-esr)";
+        return skip_or_fail(args.ci, "firefox", message).map(|()| None);
+    };
+    Firefox::start(&program, &place.join("firefox")).map(Some)
+}
+
+/// Checks the page of `fairlab report`, and unless it is given, the other pages.
+fn check_reports(root: &Path, args: &BrowserArgs, place: &Path, browser: &mut dyn Browser) -> Result<()> {
+    let page = match &args.page {
+        Some(page) => page.canonicalize().with_context(|| page.display().to_string())?,
+        None => example(root, place)?,
+    };
+    for (name, size, is_phone) in WINDOWS {
+        browser.open(&page, size, is_phone)?;
+        browser.value(lab::SETTLED)?;
+        check_first_screen(browser)
+            .and_then(|()| use_all_controls(browser, USES))
+            .with_context(|| format!("{name} window"))?;
+        println!("{name}: {} uses of all controls changed something, nothing on the console", USES.len());
+    }
+    if args.page.is_none() {
+        check_unlike_runs(root, place, browser)?;
+        check_other_pages(root, place, browser)?;
+    }
+    Ok(())
+}
+
 /// Checks a page of runs with different families and machines: each run is chosen.
-fn check_unlike_runs(root: &Path, place: &Path, browser: &mut Browser) -> Result<()> {
+fn check_unlike_runs(root: &Path, place: &Path, browser: &mut dyn Browser) -> Result<()> {
     let path = |name: &str| place.join(name).display().to_string();
     let (groups, page) = (path("groups"), path("unlike.html"));
     fairlab(root, &["run", "scenarios/wasted-groups.scn", "-o", &groups])?;
@@ -143,7 +174,7 @@ fn check_unlike_runs(root: &Path, place: &Path, browser: &mut Browser) -> Result
 }
 
 /// Checks pages without controls: of a study and of a comparison.
-fn check_other_pages(root: &Path, place: &Path, browser: &mut Browser) -> Result<()> {
+fn check_other_pages(root: &Path, place: &Path, browser: &mut dyn Browser) -> Result<()> {
     let (study, html) = (place.join("study"), place.join("compare.html"));
     let (study_dir, format) = (study.display().to_string(), format!("html={}", html.display()));
     let arms = ["--arm", "SIS_UTIL", "--arm", "NO_SIS_UTIL", "--runs", "3"];
@@ -168,7 +199,7 @@ fn fairlab(root: &Path, args: &[&str]) -> Result<()> {
 }
 
 /// Checks that the page is no wider than its window, shows no broken number, and has written nothing on its console.
-fn check_page(browser: &mut Browser) -> Result<()> {
+fn check_page(browser: &mut dyn Browser) -> Result<()> {
     let overflow = browser.value("document.documentElement.scrollWidth - innerWidth")?;
     if overflow.as_i64().is_none_or(|pixels| pixels > 0) {
         bail!("the page is {overflow} pixels wider than its window");
@@ -177,14 +208,14 @@ fn check_page(browser: &mut Browser) -> Result<()> {
     if !broken.is_null() {
         bail!("the page shows {broken}");
     }
-    match browser.console_errors().first() {
+    match browser.log().console.first() {
         None => Ok(()),
         Some(message) => bail!("the page writes on its console: {message}"),
     }
 }
 
 /// Checks that verdict, findings and timeline can be seen without scrolling.
-fn check_first_screen(browser: &mut Browser) -> Result<()> {
+fn check_first_screen(browser: &mut dyn Browser) -> Result<()> {
     let below = "['verdict', 'findings', 'timeline'].filter((id) =>
         document.getElementById(id).getBoundingClientRect().bottom + scrollY > innerHeight)";
     let below: Vec<String> = serde_json::from_value(browser.value(below)?)?;

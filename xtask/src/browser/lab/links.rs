@@ -3,7 +3,7 @@
 
 use super::SETTLED;
 use crate::browser::check_page;
-use crate::browser::chromium::Browser;
+use crate::browser::driver::Browser;
 use crate::random::DrawRng;
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
@@ -12,7 +12,7 @@ use serde_json::json;
 const NR_LINKS: usize = 100;
 
 /// Opens links with states that are damaged, hostile or wrong. Each must leave the page in order.
-pub(super) fn check(browser: &mut Browser) -> Result<()> {
+pub(super) fn check(browser: &mut dyn Browser) -> Result<()> {
     let before = browser.value("fairlab.arms().map((arm) => arm.ended.digest)")?;
     let link = browser.value("location.hash")?;
     let mut links: Vec<String> = serde_json::from_value(browser.value(HOSTILE)?)?;
@@ -25,7 +25,7 @@ pub(super) fn check(browser: &mut Browser) -> Result<()> {
         links.push(String::from_utf8(damaged)?);
     }
     for link in links {
-        browser.value(&format!("location.hash = {}; 0", json!(link)))?;
+        browser.value(&format!("location.hash = {}", json!(link)))?;
         browser.value("new Promise((done) => setTimeout(done, 20))")?;
         let verdict = browser.value(SETTLED).with_context(|| link.clone())?;
         let injected =
@@ -34,7 +34,7 @@ pub(super) fn check(browser: &mut Browser) -> Result<()> {
         ensure!(verdict.as_str().is_some_and(|text| text.len() > 10), "{link}: the page reports nothing");
         check_page(browser).with_context(|| link.clone())?;
     }
-    browser.value(&format!("location.hash = {link}; 0"))?;
+    browser.value(&format!("location.hash = {link}"))?;
     browser.value("new Promise((done) => setTimeout(done, 20))")?;
     browser.value(SETTLED)?;
     let after = browser.value("fairlab.arms().map((arm) => arm.ended?.digest)")?;

@@ -5,12 +5,11 @@ mod links;
 mod native;
 pub(super) mod times;
 
-use super::chromium::Browser;
 use super::controls::{ControlUse, Gesture, control_use, use_all_controls};
+use super::driver::Browser;
 use super::{WINDOWS, check_page};
 use crate::lab;
 use anyhow::{Context, Result};
-use serde_json::json;
 use std::path::Path;
 
 /// Verdict and command, once the runs are complete. A verdict that is not final ends in an ellipsis.
@@ -21,10 +20,9 @@ pub(super) const SETTLED: &str = "(async () => {
 const FOUND: &str = "document.getElementById('found').textContent";
 const FOUND_NOTHING: &str = "document.getElementById('found').textContent || 'nothing'";
 /// Text of the button once the link is copied, or is not.
-const SHARED: &str = "new Promise((done) => setTimeout(() => done(document.getElementById('share').textContent), 200))";
+const SHARED: &str = "document.getElementById('share').textContent";
 /// Name and form of the file that was saved last; nothing if it cannot be read.
 pub(super) const SAVED: &str = "(async () => {
-    await new Promise((done) => setTimeout(done, 100));
     const { name, content } = fairlab.saved() ?? {};
     if (!name) return 'nothing';
     if (name.endsWith('.png')) return name + (await createImageBitmap(content)).width;
@@ -36,14 +34,7 @@ pub(super) const SAVED: &str = "(async () => {
 const KNOBS: &str = "document.getElementById('knobs').textContent || 'none'";
 const VIEW: &str = "JSON.stringify(fairlab.timeline.view)";
 const CHOSEN: &str = "JSON.stringify(fairlab.timeline.chosen)";
-/// Reasons, once the answer has come.
-const REASONS: &str = "(async () => {
-    const before = document.getElementById('why').textContent;
-    for (let wait = 0; wait < 200 && document.getElementById('why').textContent === before; wait++) {
-        await new Promise((done) => setTimeout(done, 10));
-    }
-    return document.getElementById('why').textContent;
-})()";
+const REASONS: &str = "document.getElementById('why').textContent";
 
 const USES: &[ControlUse] = &[
     control_use("knob-base_slice_ns", Gesture::Keys(&["ArrowLeft", "ArrowLeft"]), SETTLED),
@@ -81,7 +72,7 @@ const USES: &[ControlUse] = &[
     control_use("lane", Gesture::Choose, "document.getElementById('timeline').toDataURL()"),
     control_use("colour", Gesture::Choose, "document.getElementById('timeline').toDataURL()"),
     control_use("task", Gesture::Type("hog"), "document.getElementById('timeline').toDataURL()"),
-    control_use("task", Gesture::Keys(&["Delete"]), "document.getElementById('task').value || 'nothing'"),
+    control_use("task", Gesture::Keys(&["Escape"]), "document.getElementById('task').value || 'nothing'"),
     control_use("next-difference", Gesture::Click, REASONS),
     control_use("wait-A-0", Gesture::Click, REASONS),
     control_use("charts-summary", Gesture::Click, "document.getElementById('latency').toDataURL()"),
@@ -93,9 +84,8 @@ const USES: &[ControlUse] = &[
 ];
 
 /// Checks the page in all windows.
-pub(super) fn check(root: &Path, browser: &mut Browser) -> Result<()> {
+pub(super) fn check(root: &Path, browser: &mut dyn Browser) -> Result<()> {
     let page = lab::build(root)?;
-    browser.call("Page.setDownloadBehavior", json!({ "behavior": "deny" }))?;
     for (name, size, is_phone) in WINDOWS {
         browser.open(&page, size, is_phone)?;
         browser.value(SETTLED)?;
@@ -103,8 +93,11 @@ pub(super) fn check(root: &Path, browser: &mut Browser) -> Result<()> {
             .and_then(|()| use_all_controls(browser, USES))
             .and_then(|()| links::check(browser))
             .and_then(|()| native::compare(browser));
-        let nr = checked.with_context(|| format!("fairlab lab, {name} window"))?;
-        println!("fairlab lab, {name}: all controls, the first difference and {nr} pixels are those of native runs");
+        let nr = checked.with_context(|| format!("fairlab lab in {}, {name} window", browser.name()))?;
+        println!(
+            "fairlab lab in {}, {name}: all controls, the first difference and {nr} pixels are those of native runs",
+            browser.name()
+        );
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Digests, the first difference and sampled pixels of the page, beside native runs.
 
-use crate::browser::chromium::Browser;
+use crate::browser::driver::Browser;
 use crate::lab::occupants::{Segment, occupants};
 use crate::random::DrawRng;
 use anyhow::{Result, bail, ensure};
@@ -40,7 +40,7 @@ struct Colours {
 
 /// Compares digests, the first difference and sampled pixels with native runs. Returns the number of pixels whose colour has to
 /// be that of one thread.
-pub(super) fn compare(browser: &mut Browser) -> Result<usize> {
+pub(super) fn compare(browser: &mut dyn Browser) -> Result<usize> {
     let specs: [RunSpec; 2] = serde_json::from_value(browser.value("[fairlab.specOf(0), fairlab.specOf(1)]")?)?;
     let natives: Vec<(String, Vec<Vec<Segment>>)> =
         specs.iter().map(occupants).collect::<Result<_, _>>().map_err(Message::from)?;
@@ -58,6 +58,7 @@ pub(super) fn compare(browser: &mut Browser) -> Result<usize> {
     );
     // Marks are drawn over rows.
     browser.value("fairlab.timeline.chosen = fairlab.timeline.difference = null")?;
+    browser.value("fairlab.arms().forEach((arm) => { arm.ended.details.waits = []; })")?;
     // A view in which segments are wide, and all of the run.
     let mut nr = 0;
     for view in ["fairlab.timeline.show(20000000, 40000000)", "fairlab.timeline.show(0, fairlab.timeline.length)"] {
@@ -69,7 +70,7 @@ pub(super) fn compare(browser: &mut Browser) -> Result<usize> {
     Ok(nr)
 }
 
-fn compare_pixels(browser: &mut Browser, natives: &[(String, Vec<Vec<Segment>>)]) -> Result<usize> {
+fn compare_pixels(browser: &mut dyn Browser, natives: &[(String, Vec<Vec<Segment>>)]) -> Result<usize> {
     let mut random = DrawRng::new(&["pixels".to_owned()]);
     let draws: Vec<[usize; 2]> = (0..NR_PIXELS).map(|_| [random.below(1 << 20), random.below(1 << 20)]).collect();
     let sampled = browser.value(&format!("({SAMPLE})({})", json!(draws)))?;

@@ -2,7 +2,7 @@
 //! Times and sizes of the page of `fairlab lab`, beside their goals.
 
 use super::SETTLED;
-use crate::browser::chromium::Browser;
+use crate::browser::driver::Browser;
 use crate::lab;
 use crate::table;
 use anyhow::{Context, Result};
@@ -57,7 +57,7 @@ const SIZES: &str = "
 ";
 
 /// Prints the medians of several repetitions.
-pub(in crate::browser) fn measure(root: &Path, browser: &mut Browser) -> Result<()> {
+pub(in crate::browser) fn measure(root: &Path, browser: &mut dyn Browser) -> Result<()> {
     let page = lab::build(root)?;
     let mut rows = Vec::new();
     let mut row = |name: String, value: f64, unit: &str, goal: &str| {
@@ -72,7 +72,7 @@ pub(in crate::browser) fn measure(root: &Path, browser: &mut Browser) -> Result<
     row("cold start to first bars".to_owned(), median(start), "ms", "600 ms");
     for (machine, nr_cpus) in MACHINES {
         browser.value(&format!(
-            "document.getElementById('machine').value = '{machine}'; document.getElementById('machine').onchange(); 0"
+            "(document.getElementById('machine').value = '{machine}', document.getElementById('machine').onchange())"
         ))?;
         browser.value(SETTLED)?;
         let (mut bars, mut complete, mut memory, mut explain) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -105,7 +105,7 @@ pub(in crate::browser) fn measure(root: &Path, browser: &mut Browser) -> Result<
     Ok(())
 }
 
-fn number(browser: &mut Browser, expression: &str) -> Result<f64> {
+fn number(browser: &mut dyn Browser, expression: &str) -> Result<f64> {
     browser.value(expression)?.as_f64().context("a time is a number")
 }
 
