@@ -18,6 +18,8 @@ pub struct Answer {
     pub segments: Vec<u8>,
     /// Lags of tasks, for the last step of a run.
     pub lags: Vec<u8>,
+    /// Averages of CPUs over time, for the last step of a run; see [`fairlab_report::PageCollector::series`].
+    pub series: Vec<u8>,
 }
 
 /// JSON part of an answer.

@@ -44,4 +44,9 @@ impl Answer {
     pub fn lags(&self) -> Vec<u8> {
         self.0.lags.clone()
     }
+
+    #[wasm_bindgen(getter)]
+    pub fn series(&self) -> Vec<u8> {
+        self.0.series.clone()
+    }
 }

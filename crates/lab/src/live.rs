@@ -34,6 +34,7 @@ pub(crate) struct Progress {
     pub(crate) part: Part,
     pub(crate) segments: Vec<u8>,
     pub(crate) lags: Vec<u8>,
+    pub(crate) series: Vec<u8>,
 }
 
 impl LiveRun {
@@ -93,7 +94,7 @@ impl LiveRun {
             threads,
             ended: None,
         };
-        Progress { part, segments: timeline.segments, lags: Vec::new() }
+        Progress { part, segments: timeline.segments, lags: Vec::new(), series: Vec::new() }
     }
 
     fn end(mut self) -> Result<Progress, RequestError> {
@@ -105,6 +106,7 @@ impl LiveRun {
         let mut progress = self.progress(true);
         progress.part.at_ns = end.0;
         progress.lags = self.collector.lags().0;
+        progress.series = self.collector.series();
         let details = self.collector.details(&self.machine);
         let mut result = RunResult::new(&self.machine, self.observers, &self.about, self.whole);
         let findings = result.findings.take().unwrap_or_default().into_iter().map(PageFinding::from).collect();

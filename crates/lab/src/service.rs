@@ -70,7 +70,7 @@ impl LabService {
             self.runs.insert(run, live);
         }
         let answer = Answer::new(Some(run), Content::Part(progress.part));
-        Ok(Answer { segments: progress.segments, lags: progress.lags, ..answer })
+        Ok(Answer { segments: progress.segments, lags: progress.lags, series: progress.series, ..answer })
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The run of an arm, as far as it has come.
 import { readLags } from "./lags.mjs";
-import { appendPart, emptyRow } from "./timeline-data.mjs";
+import { appendPart, emptyRow, readSeries } from "./timeline-data.mjs";
 
 /** Time that a step of a run may take, in milliseconds: a newer run begins after it at the latest. */
 const STEP_MS = 10;
@@ -27,6 +27,7 @@ const FIRST_STEP = 2e6;
  * @property {number} resolution Segments that together are no longer than this, in ns, are merged; 0 if none is.
  * @property {import("./client.mjs").Ended | null} ended
  * @property {Map<number, import("./lags.mjs").LagSamples>} lags Lags of tasks by thread, once the run has ended.
+ * @property {import("./timeline-data.mjs").CpuSeries[]} series Averages of CPUs over time, once the run has ended.
  */
 
 /** Run of an arm. */
@@ -48,6 +49,8 @@ export class ArmRun {
     this.ended = null;
     /** Lags of tasks by thread, once the run has ended. @type {Map<number, import("./lags.mjs").LagSamples>} */
     this.lags = new Map();
+    /** @type {import("./timeline-data.mjs").CpuSeries[]} */
+    this.series = [];
     /** @type {Message | null} */
     this.error = null;
   }
@@ -81,11 +84,14 @@ export class ArmRun {
     this.rows = Array.from({ length: this.opened.nr_cpus }, () => emptyRow());
     for (let step = FIRST_STEP; isWanted();) {
       const began = performance.now(), before = this.at;
-      const { answer, segments, lags } = await client.ask({ step: { run: number, until_ns: Math.round(this.at + step) } });
+      const { answer, segments, lags, series } = await client.ask({ step: { run: number, until_ns: Math.round(this.at + step) } });
       const took = performance.now() - began;
       if (!answer.part) return this.#fail(answer.error);
       this.#append(answer.part, segments);
-      if (answer.part.ended) this.lags = readLags(lags);
+      if (answer.part.ended) {
+        this.lags = readLags(lags);
+        this.series = readSeries(series);
+      }
       onStep();
       if (answer.part.ended) return;
       step = Math.min(1e8, Math.max(1e6, (this.at - before) * STEP_MS / Math.max(0.5, took)));

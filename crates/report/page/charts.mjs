@@ -6,7 +6,7 @@ import { count, duration, percent, plural } from "./format.mjs";
 
 /**
  * @typedef {import("./arm.mjs").Arm} Arm
- * @typedef {{ fairlab: string, rules: [string, string][], parts: number, per_octave: number }} Constants Numbers that Rust and the page share.
+ * @typedef {{ fairlab: string, rules: [string, string][], per_octave: number }} Constants Numbers that Rust and the page share.
  */
 
 /** Shares of wake-ups that have a line: each further one is ten times as rare, so that the tail has as much room as the rest. */

@@ -18,9 +18,8 @@
  *   totals: Record<string, number>, energy?: { busy_uj: number } | null, engine?: { name: string, version: string } | null,
  *   selection: { by_rule: [string, number][] }, balance: Record<string, number>,
  *   digest: string, warnings?: string[], assumptions?: string[] }} Summary
- * @typedef {{ capacity: number, core: number, llc: number, node: number, highest_khz: number,
- *   util: number[], khz: number[], nr_running: number[] }} CpuDetails Averages over the parts of the run; `nr_running` in hundredths.
- * @typedef {{ cpus: CpuDetails[], latencies: Record<string, Record<string, number>>, scanned: Record<string, number>,
+ * @typedef {{ capacity: number, core: number, llc: number, node: number, highest_khz: number }} CpuDetails
+ * @typedef {{ cpus: CpuDetails[], series_ns: number, latencies: Record<string, Record<string, number>>, scanned: Record<string, number>,
  *   cpus_per_cell: number, migrations: [number, number, number][], waits: Wait[] }} Details
  * @typedef {{ digest: string, duration_ns: number, findings: Finding[] | null, summary: Summary, details: Details }} Ended
  * @typedef {{ at_ns: number, is_restart: boolean, resolution_ns: number, threads: Thread[], ended: Ended | null }} Part
@@ -37,7 +36,8 @@
  * @property {string[]} warnings
  * @typedef {{ cpu: number | null, instead: string | null }} TaskInRun
  * @typedef {{ at_ns: number, task: string, runs: [TaskInRun, TaskInRun], decisions: [string[], string[]] }} Difference
- * @typedef {{ at_ns: number, claims: { kind: string, text: string[] }[] }} Explanation
+ * @typedef {{ kind: string, text: string[], cpu?: number, at_ns?: number, waker_cpu?: number }} Claim
+ * @typedef {{ at_ns: number, claims: Claim[] }} Explanation
  * @typedef {object} Answer
  * @property {number | null} run
  * @property {Message} [error]
@@ -46,7 +46,7 @@
  * @property {import("./knobs.mjs").Catalogue} [catalogue]
  * @property {Explanation} [explained]
  * @property {Difference | null} [difference]
- * @typedef {{ answer: Answer, segments: Uint8Array, lags: Uint8Array }} Reply
+ * @typedef {{ answer: Answer, segments: Uint8Array, lags: Uint8Array, series: Uint8Array }} Reply
  */
 
 /** The worker was ended before it answered. */
@@ -100,13 +100,13 @@ export class Client {
   /** @param {object} request @returns {Promise<Reply>} */
   async ask(request) {
     const id = ++this.#last;
-    /** @type {{ json: string, segments: Uint8Array, lags: Uint8Array, memory: number }} */
-    const { json, segments, lags, memory } = await new Promise((resolve, reject) => {
+    /** @type {{ json: string, segments: Uint8Array, lags: Uint8Array, series: Uint8Array, memory: number }} */
+    const { json, segments, lags, series, memory } = await new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       this.#worker.postMessage({ id, request: JSON.stringify(request) });
     });
     this.memory = memory;
-    return { answer: JSON.parse(json), segments, lags };
+    return { answer: JSON.parse(json), segments, lags, series };
   }
 }
 

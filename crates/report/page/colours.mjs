@@ -9,6 +9,9 @@ export const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "
 /** Colour of kernel threads, and of tasks that a search does not find. */
 export const KERNEL_COLOUR = "#8a939c", FADED_COLOUR = "#8a939c55";
 
+/** Colours of times in which a task waits for a CPU, and in which it is throttled. */
+export const WAITS_COLOUR = "#c1121f", THROTTLED_COLOUR = "#6a4c93";
+
 /** The colour of a category; the colours repeat. @param {number} index */
 export const category = (index) => COLOURS[index % COLOURS.length];
 

@@ -83,7 +83,7 @@ export class LiveArms {
     const began = performance.now();
     const { answer } = await this.clients[arm].ask({ explain: { run: this.#generation, spec: this.arms[arm].spec, question, at_ns: at } });
     this.times.explain = performance.now() - began;
-    return answer.explained?.claims.flatMap((claim) => claim.text) ?? [answer.error?.text ?? ""];
+    return answer.explained?.claims ?? [{ kind: "error", text: [answer.error?.text ?? ""] }];
   }
 
   /** Runs both arms. Arm A is kept while only arm B changes. */

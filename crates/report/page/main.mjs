@@ -56,7 +56,7 @@ export async function start(startWorker) {
   let live = null;
   const view = new View(dataOf("constants"), async (arm, question, at) => {
     if (live && view.arms === live.arms) return live.explain(arm, question, at);
-    return [`The page has no explanation of this moment. On a terminal: fairlab explain DIR ${explainOptions(question, at)}`];
+    return [{ kind: "none", text: [`The page has no explanation of this moment. On a terminal: fairlab explain DIR ${explainOptions(question, at)}`] }];
   }, (error) => live?.showFailure(error));
   if (recorded.length > 0) {
     listenToRuns(view, recorded);

@@ -92,7 +92,7 @@ export class Raster {
 
   /**
    * Draws a row of averages over equal parts of a run as colours of values.
-   * @param {number[]} values @param {number} most Value of the last colour.
+   * @param {Uint32Array} values @param {number} most Value of the last colour.
    * @param {{ from: number, to: number }} view @param {number} length Length of the run, in ns.
    * @param {number} top @param {number} height
    */

@@ -126,6 +126,24 @@ export function readRows(bytes, nrCpus) {
   return rows;
 }
 
+/** Averages of a CPU over equal parts of a run; runnable tasks and idle state in hundredths. @typedef {Record<"util" | "khz" | "nr_running" | "idle", Uint32Array>} CpuSeries */
+
+/** Reads the averages of all CPUs. @param {Uint8Array} bytes @returns {CpuSeries[]} */
+export function readSeries(bytes) {
+  const reader = new ByteReader(bytes), parts = reader.number(), cpus = [];
+  const values = () => {
+    const list = new Uint32Array(parts);
+    for (let at = 0; at < parts;) {
+      const value = reader.number(), next = at + reader.number();
+      list.fill(value, at, next);
+      at = next;
+    }
+    return list;
+  };
+  while (!reader.isAtEnd()) cpus.push({ util: values(), khz: values(), nr_running: values(), idle: values() });
+  return cpus;
+}
+
 /**
  * Index of the first segment that ends after a time.
  * @param {Row} row @param {number} time
@@ -137,6 +155,48 @@ export function firstEndingAfter(row, time) {
     if (row.end[middle] <= time) low = middle + 1; else high = middle;
   }
   return low;
+}
+
+/**
+ * Times of a task: those in which it ran, and the same with those in which it waited.
+ * @typedef {object} TaskRow
+ * @property {Row} runs
+ * @property {Row} all Segments in which the task waited have the thread's index plus the number of threads; those in which it
+ *   was throttled, plus twice the number.
+ * @property {number[]} cpu CPU of each segment of [runs].
+ */
+
+/** Rows of the tasks of the workload, by name. @param {{ rows: Row[], threads: import("./client.mjs").Thread[] }} arm */
+export function taskRows({ rows, threads }) {
+  /** @type {Map<string, { cpu: number, index: number, start: number }[]>} */
+  const lists = new Map();
+  for (const { name, is_kernel } of threads) if (!is_kernel) lists.set(name, []);
+  rows.forEach((row, cpu) => {
+    for (let index = 0; index < row.length; index++) lists.get(threads[row.thread[index]].name)?.push({ cpu, index, start: row.start[index] });
+  });
+  /** @type {Map<string, TaskRow>} */
+  const tasks = new Map();
+  for (const [name, list] of lists) {
+    list.sort((left, right) => left.start - right.start);
+    const runs = emptyRow(list.length), all = emptyRow(3 * list.length);
+    let last = 0;
+    const add = (/** @type {number} */ thread, /** @type {number} */ start, /** @type {number} */ end) => {
+      if (end <= start) return;
+      Object.entries({ thread, start, end, nr: 1, busy: end - start }).forEach(([field, value]) => { all[/** @type {"start"} */ (field)][all.length] = value; });
+      all.length++;
+    };
+    for (const { cpu, index } of list) {
+      const row = rows[cpu], thread = row.thread[index], start = row.start[index], waits = Math.max(last, start - row.waited[index]);
+      for (const field of FIELDS) runs[field][runs.length] = row[field][index];
+      runs.length++;
+      add(thread + 2 * threads.length, Math.max(last, waits - row.throttled[index]), waits);
+      add(thread + threads.length, waits, start);
+      add(thread, start, row.end[index]);
+      last = row.end[index];
+    }
+    tasks.set(name, { runs, all, cpu: list.map(({ cpu }) => cpu) });
+  }
+  return tasks;
 }
 
 /**

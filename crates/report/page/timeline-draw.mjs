@@ -17,29 +17,49 @@ const GAP_FROM = 7;
  * @typedef {import("./arm.mjs").Arm} Arm
  */
 
-/** Greatest value of a series, or of a CPU. @param {Timeline} timeline @param {import("./client.mjs").CpuDetails} cpu */
-export function seriesMost({ arms, lane }, cpu) {
+/** Greatest value of a CPU in the lane of a timeline. @param {Timeline} timeline @param {import("./client.mjs").CpuDetails | undefined} cpu */
+export function laneMost({ arms, lane }, cpu) {
   if (lane === "util") return 1024;
-  if (lane === "khz") return cpu.highest_khz || Infinity;
-  return arms.reduce((most, arm) => (arm.ended?.details.cpus ?? []).reduce((max, { nr_running }) => Math.max(max, ...nr_running), most), 100);
+  if (lane === "khz") return cpu?.highest_khz || Infinity;
+  if (lane === "tasks" || lane === "threads") return 1;
+  return arms.reduce((most, arm) => arm.series.reduce((max, series) => series[lane].reduce((max, value) => Math.max(max, value), max), most), 100);
 }
 
 /** Rows of an arm as an image. @param {Timeline} timeline @param {Arm} arm @param {number} scale Pixels of the image per pixel of the page. */
 function rasterOf(timeline, arm, scale) {
-  const { canvas, cpus, lane, view } = timeline, { row, gutter } = timeline.layout(), classes = timeline.threadClasses(arm);
+  const { canvas, lane, view } = timeline, names = timeline.rowNames(), { row, gutter } = timeline.layout(), classes = timeline.threadClasses(arm);
   const gap = row >= GAP_FROM ? Math.max(1, Math.round(scale)) : 0;
-  const width = Math.max(1, Math.round((canvas.clientWidth - gutter) * scale)), height = Math.round(cpus.length * row * scale) || 1;
+  const width = Math.max(1, Math.round((canvas.clientWidth - gutter) * scale)), height = Math.round(names.length * row * scale) || 1;
   const raster = new Raster(width, height, palette(timeline.colours(), timeline.background()));
-  cpus.forEach((cpu, index) => {
-    const top = Math.round(index * row * scale), next = Math.round((index + 1) * row * scale), of = arm.rows[cpu];
-    const details = arm.ended?.details.cpus[cpu];
-    if (lane !== "tasks") {
-      if (details) raster.drawSeries(details[lane], seriesMost(timeline, details), view, arm.length, top, next - top - gap);
+  const most = lane === "nr_running" || lane === "idle" ? laneMost(timeline, undefined) : 0;
+  names.forEach(({ cpu, task }, index) => {
+    const top = Math.round(index * row * scale), next = Math.round((index + 1) * row * scale), height = next - top - gap, of = arm.rows[cpu];
+    const details = arm.ended?.details, series = arm.series[cpu];
+    if (task !== undefined) {
+      drawTask(timeline, raster, arm, task, classes, top, height);
+    } else if (lane !== "tasks" && lane !== "threads") {
+      if (details && series) raster.drawSeries(series[lane], most || laneMost(timeline, details.cpus[cpu]), view, details.series_ns, top, height);
     } else if (of) {
-      raster.drawRow(of, timeline.keysOf(of, classes), view, arm.at, top, next - top - gap);
+      raster.drawRow(of, timeline.keysOf(of, classes), view, arm.at, top, height);
     }
   });
   return raster;
+}
+
+/**
+ * Draws the row of a task: bars where it runs, a line in the middle where it waits or is throttled.
+ * @param {Timeline} timeline @param {Raster} raster @param {Arm} arm @param {string} task @param {Uint16Array} classes
+ * @param {number} top @param {number} height
+ */
+function drawTask(timeline, raster, arm, task, classes, top, height) {
+  const rows = timeline.taskRowsOf(arm).get(task), nr = arm.threads.length, { view } = timeline;
+  if (!rows) return;
+  raster.drawRow(rows.runs, timeline.keysOf(rows.runs, classes), view, arm.at, top, height);
+  if (timeline.colouring === "waited") return;
+  const last = timeline.colours().length - 1;
+  const familyOf = Uint16Array.from({ length: 3 * nr }, (_, thread) => thread < nr ? classes[thread] : thread < 2 * nr ? last - 1 : last);
+  const thickness = Math.max(1, Math.round(height / 4));
+  raster.drawRow(rows.all, { keys: rows.all.thread, familyOf, running: 0 }, view, arm.at, top + Math.floor((height - thickness) / 2), thickness);
 }
 
 /** @param {Timeline} timeline */
@@ -69,6 +89,7 @@ export function drawTimeline(timeline) {
     drawWaits(timeline, context, arm, number, style.color, style.backgroundColor);
   });
   drawDifference(timeline, context, style.getPropertyValue("--mark"));
+  drawWakeups(timeline, context, style.color);
   drawChosen(timeline, context, style.color);
 }
 
@@ -111,15 +132,15 @@ function drawLabels(timeline, context, number, quiet) {
   const { row, gutter } = timeline.layout(), top = timeline.top(number), every = Math.ceil(11 / row);
   context.fillStyle = quiet;
   context.textAlign = "right";
-  timeline.cpus.forEach((cpu, index) => {
-    if (index % every === 0) context.fillText(`CPU ${cpu}`, gutter - 6, top + (index + 0.5) * row);
+  timeline.rowNames().forEach(({ label }, index) => {
+    if (index % every === 0) context.fillText(shortened(context, label, gutter - 8), gutter - 6, top + (index + 0.5) * row);
   });
 }
 
 /** Draws lines between rows of different last-level caches, strong ones between nodes. @param {Timeline} timeline @param {CanvasRenderingContext2D} context @param {Arm} arm @param {number} number @param {string} quiet */
 function drawBorders(timeline, context, arm, number, quiet) {
   const { canvas, cpus } = timeline, { row } = timeline.layout(), top = timeline.top(number), details = arm.ended?.details.cpus;
-  if (!details) return;
+  if (!details || timeline.isByTask) return;
   context.fillStyle = quiet;
   for (let index = 1; index < cpus.length; index++) {
     const above = details[cpus[index - 1]], below = details[cpus[index]];
@@ -159,6 +180,7 @@ function drawNames(timeline, context, arm, number) {
 /** Draws triangles where long waits end. @param {Timeline} timeline @param {CanvasRenderingContext2D} context @param {Arm} arm @param {number} number @param {string} ink @param {string} back */
 function drawWaits(timeline, context, arm, number, ink, back) {
   const { row } = timeline.layout(), { from, to } = timeline.view, top = timeline.top(number);
+  if (timeline.isByTask) return;
   context.fillStyle = ink;
   context.strokeStyle = back;
   for (const { cpu, since_ns, length_ns } of arm.ended?.details.waits ?? []) {
@@ -195,10 +217,41 @@ function drawDifference(timeline, context, mark) {
   context.fillText(text, Math.max(gutter + 90, Math.min(width - room, x + 4)), top + title / 2);
 }
 
+/** Draws arrows from wakers to the runqueues of the tasks that they woke. @param {Timeline} timeline @param {CanvasRenderingContext2D} context @param {string} ink */
+function drawWakeups(timeline, context, ink) {
+  if (timeline.isByTask) return;
+  const { row, gutter } = timeline.layout(), width = timeline.canvas.clientWidth;
+  context.save();
+  context.beginPath();
+  context.rect(gutter, 0, width - gutter, timeline.layout().height);
+  context.clip();
+  context.strokeStyle = context.fillStyle = ink;
+  context.lineWidth = 1.5;
+  for (const { arm, from, to } of timeline.wakeups) {
+    const [start, end] = [from, to].map(({ cpu, at }) => ({ x: timeline.x(at), index: timeline.cpus.indexOf(cpu) }));
+    if (start.index < 0 || end.index < 0) continue;
+    const [startY, endY] = [start, end].map(({ index }) => timeline.top(arm) + (index + 0.5) * row);
+    const angle = Math.atan2(endY - startY, end.x - start.x);
+    context.beginPath();
+    context.arc(start.x, startY, 3, 0, 2 * Math.PI);
+    context.fill();
+    context.beginPath();
+    context.moveTo(start.x, startY);
+    context.lineTo(end.x, endY);
+    for (const side of [-0.5, 0.5]) {
+      context.moveTo(end.x, endY);
+      context.lineTo(end.x - 8 * Math.cos(angle + side), endY - 8 * Math.sin(angle + side));
+    }
+    context.stroke();
+  }
+  context.restore();
+}
+
 /** @param {Timeline} timeline @param {CanvasRenderingContext2D} context @param {string} ink */
 function drawChosen(timeline, context, ink) {
   if (!timeline.chosen) return;
-  const { arm, cpu, at } = timeline.chosen, index = timeline.cpus.indexOf(cpu), x = timeline.x(at), { row, gutter } = timeline.layout();
+  const { arm, cpu, at, task } = timeline.chosen, x = timeline.x(at), { row, gutter } = timeline.layout();
+  const index = timeline.rowNames().findIndex((row) => timeline.isByTask ? row.task === task : row.cpu === cpu);
   if (index < 0 || x < gutter || x > timeline.canvas.clientWidth) return;
   context.strokeStyle = ink;
   context.lineWidth = 2;
@@ -208,16 +261,16 @@ function drawChosen(timeline, context, ink) {
 
 /** The timeline as SVG. @param {Timeline} timeline */
 export function timelineSvg(timeline) {
-  const { arms, canvas, cpus, families, titles } = timeline, { row, height, gutter } = timeline.layout();
+  const { arms, canvas, families, titles } = timeline, { row, height, gutter } = timeline.layout();
   const width = canvas.clientWidth, style = getComputedStyle(canvas), { from, to } = timeline.view;
   const text = (/** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ content, anchor = "start") =>
     `<text x="${x}" y="${y}" text-anchor="${anchor}" fill="${style.color}">${escaped(content)}</text>`;
   const parts = arms.flatMap((arm, number) => {
     const raster = rasterOf(timeline, arm, 1), top = timeline.top(number);
-    const rects = cpus.flatMap((cpu, index) => {
+    const rects = timeline.rowNames().flatMap(({ label }, index) => {
       const y = top + index * row, bars = raster.stretches(index * row).map(({ from, to, colour }) =>
         `<rect x="${gutter + from}" y="${y}" width="${to - from}" height="${row >= GAP_FROM ? row - 1 : row}" fill="${colour}"/>`);
-      return row >= 10 ? [...bars, text(gutter - 6, y + row / 2 + 4, `CPU ${cpu}`, "end")] : bars;
+      return row >= 10 ? [...bars, text(gutter - 6, y + row / 2 + 4, label, "end")] : bars;
     });
     return [text(2, top - 5, titles[number] ?? ""), ...rects];
   });

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Timelines of one or two arms, one above the other, on a canvas: their view, what is chosen, and their input.
-import { COLOURS, KERNEL_COLOUR, NR_SHADES, category, rgb, shade } from "./colours.mjs";
+import { COLOURS, KERNEL_COLOUR, NR_SHADES, THROTTLED_COLOUR, WAITS_COLOUR, category, rgb, shade } from "./colours.mjs";
 import { drawTimeline, timelineSvg } from "./timeline-draw.mjs";
-import { firstEndingAfter } from "./timeline-data.mjs";
+import { firstEndingAfter, taskRows } from "./timeline-data.mjs";
 
-const GUTTER = 62, AXIS = 20, TITLE = 18, GAP = 8;
+const AXIS = 20, TITLE = 18, GAP = 8;
 /** Least heights of rows in pixels, with the most rows for which they hold. */
 const MIN_HEIGHTS = [[4, 300], [2, 1000], [1, Infinity]], MAX_HEIGHT = 18;
+/** Width before the rows: of CPUs, and of tasks. */
+const GUTTER = 62, TASK_GUTTER = 92;
+/** Most rows of tasks. */
+const MAX_TASKS = 400;
 /** Height that the rows of an arm should not exceed, in pixels, and the least width of a window for which it holds. */
 const ARM_HEIGHT = 330, NARROW_HEIGHT = 110, WIDE_FROM = 600;
 const MIN_SPAN = 1000;
@@ -19,10 +23,11 @@ const FADED = 0.2;
 
 /**
  * @typedef {import("./arm.mjs").Arm} Arm
- * @typedef {{ arm: number, cpu: number, at: number, wait?: import("./client.mjs").Wait }} Point
+ * @typedef {{ arm: number, cpu: number, at: number, task?: string, wait?: import("./client.mjs").Wait }} Point A CPU at a time; with `task`, a row of that task.
  * @typedef {{ from: number, to: number }} View
- * @typedef {"tasks" | "util" | "khz" | "nr_running"} Lane
+ * @typedef {"tasks" | "threads" | "util" | "khz" | "nr_running" | "idle"} Lane
  * @typedef {"family" | "thread" | "waited"} Colouring
+ * @typedef {{ arm: number, from: { cpu: number, at: number }, to: { cpu: number, at: number } }} Wakeup From the CPU of the waker to that of the runqueue.
  */
 
 export class Timeline {
@@ -39,6 +44,8 @@ export class Timeline {
   findings = [];
   /** @type {Point | null} */
   chosen = null;
+  /** Wake-ups of which the chosen point is a result. @type {Wakeup[]} */
+  wakeups = [];
   /** What a row shows. @type {Lane} */
   lane = "tasks";
   /** @type {Colouring} */
@@ -110,13 +117,52 @@ export class Timeline {
     this.show(start, start + span);
   }
 
+  /** Whether rows show tasks that run, rather than values. */
+  get hasTasks() {
+    return this.lane === "tasks" || this.lane === "threads";
+  }
+
+  /** Whether a row belongs to a task. */
+  get isByTask() {
+    return this.lane === "threads" && this.arms.every(({ ended }) => ended);
+  }
+
+  /** Names of the rows in each arm: CPUs, or tasks that the search finds. @returns {{ label: string, cpu: number, task?: string }[]} */
+  rowNames() {
+    if (!this.isByTask) return this.cpus.map((cpu) => ({ label: `CPU ${cpu}`, cpu }));
+    const hasRun = (/** @type {string} */ name) => this.arms.some((arm) => this.taskRowsOf(arm).get(name)?.runs.length);
+    const threads = this.arms.flatMap((arm) => arm.threads.filter((thread) => !thread.is_kernel && this.isWanted(thread)));
+    return [...new Set(threads.map(({ name }) => name))].filter(hasRun).slice(0, MAX_TASKS).map((task) => ({ label: task, cpu: 0, task }));
+  }
+
+  /** Whether the search finds a task. @param {import("./client.mjs").Thread} thread */
+  isWanted({ name, pid }) {
+    return !this.wanted || name.toLowerCase().includes(this.wanted) || String(pid) === this.wanted;
+  }
+
+  /** @type {WeakMap<Arm, Map<string, import("./timeline-data.mjs").TaskRow>>} */
+  #taskRows = new WeakMap();
+
+  /** Rows of the tasks of an arm that has ended. @param {Arm} arm */
+  taskRowsOf(arm) {
+    const known = this.#taskRows.get(arm) ?? taskRows(arm);
+    this.#taskRows.set(arm, known);
+    return known;
+  }
+
+  /** Row of a point. @param {{ arm: number, cpu: number, task?: string }} point */
+  rowOf({ arm: number, cpu, task }) {
+    const arm = this.arms[number];
+    return task === undefined ? arm?.rows[cpu] : this.taskRowsOf(arm).get(task)?.runs;
+  }
+
   /** Width before the rows, and heights: of the axis, of a title, of a row, of an arm with its title, of the canvas. */
   layout() {
-    const nr = Math.max(1, this.cpus.length);
+    const nr = Math.max(1, this.rowNames().length), gutter = this.isByTask ? TASK_GUTTER : GUTTER;
     const [least] = MIN_HEIGHTS.find(([, most]) => nr <= most) ?? [1];
     const row = Math.max(least, Math.min(MAX_HEIGHT, Math.floor((this.canvas.clientWidth < WIDE_FROM ? NARROW_HEIGHT : ARM_HEIGHT) / nr)));
     const arm = TITLE + nr * row, nrArms = Math.max(1, this.arms.length);
-    return { gutter: GUTTER, axis: AXIS, title: TITLE, row, arm, height: AXIS + nrArms * arm + (nrArms - 1) * GAP };
+    return { gutter, axis: AXIS, title: TITLE, row, arm, height: AXIS + nrArms * arm + (nrArms - 1) * GAP };
   }
 
   /** Top of the rows of an arm. @param {number} arm */
@@ -126,21 +172,29 @@ export class Timeline {
 
   /** @param {number} at */
   x(at) {
-    const { from, to } = this.view;
-    return GUTTER + (at - from) / (to - from) * (this.canvas.clientWidth - GUTTER);
+    const { from, to } = this.view, gutter = this.isByTask ? TASK_GUTTER : GUTTER;
+    return gutter + (at - from) / (to - from) * (this.canvas.clientWidth - gutter);
   }
 
   /** Point under a position of the canvas. @param {number} x @param {number} y @returns {Point | null} */
   pointAt(x, y) {
-    const { row } = this.layout(), { from, to } = this.view;
+    const { row, gutter } = this.layout(), { from, to } = this.view, names = this.rowNames();
     for (const arm of this.arms.keys()) {
       const index = Math.floor((y - this.top(arm)) / row);
-      if (index < 0 || index >= this.cpus.length || x < GUTTER) continue;
-      const at = from + (x - GUTTER) * (to - from) / (this.canvas.clientWidth - GUTTER);
-      const cpu = this.cpus[index], isAtMark = y - this.top(arm) - index * row <= MARK_HEIGHT;
-      return { arm, cpu, at: Math.floor(at), wait: isAtMark ? this.#waitAt(arm, cpu, at) : undefined };
+      if (index < 0 || index >= names.length || x < gutter) continue;
+      const at = Math.floor(from + (x - gutter) * (to - from) / (this.canvas.clientWidth - gutter));
+      if (this.isByTask) return this.#taskPoint(arm, names[index].label, at);
+      const { cpu } = names[index], isAtMark = y - this.top(arm) - index * row <= MARK_HEIGHT;
+      return { arm, cpu, at, wait: isAtMark ? this.#waitAt(arm, cpu, at) : undefined };
     }
     return null;
+  }
+
+  /** Point of a row of a task, with the CPU on which it runs, or ran last. @param {number} arm @param {string} task @param {number} at @returns {Point} */
+  #taskPoint(arm, task, at) {
+    const of = this.taskRowsOf(this.arms[arm]).get(task), index = of ? firstEndingAfter(of.runs, at) : 0;
+    const isInside = of && index < of.runs.length && of.runs.start[index] <= at;
+    return { arm, cpu: of?.cpu[isInside ? index : Math.max(0, index - 1)] ?? 0, at, task };
   }
 
   /** The long wait whose end is marked near a point. @param {number} arm @param {number} cpu @param {number} at */
@@ -152,9 +206,9 @@ export class Timeline {
 
   /** Place of the rows: width before them, and the top of each. */
   geometry() {
-    const { row } = this.layout();
-    const rows = this.arms.flatMap((_, arm) => this.cpus.map((cpu, index) => ({ arm, cpu, top: this.top(arm) + index * row })));
-    return { gutter: GUTTER, rows };
+    const { row, gutter } = this.layout(), names = this.rowNames();
+    const rows = this.arms.flatMap((_, arm) => names.map(({ cpu, task }, index) => ({ arm, cpu, task, top: this.top(arm) + index * row })));
+    return { gutter, rows };
   }
 
   /** Colour of an idle CPU. */
@@ -162,15 +216,15 @@ export class Timeline {
     return rgb(getComputedStyle(this.canvas).backgroundColor);
   }
 
-  /** Colours of the present colouring, as red, green and blue; of values, or of tasks with kernel and faded tasks last. */
+  /** Colours of the present colouring, as red, green and blue: of values, or of tasks, then of kernel threads, faded, waiting and throttled tasks. */
   colours() {
-    if (this.lane !== "tasks" || this.colouring === "waited") {
+    if (!this.hasTasks || this.colouring === "waited") {
       return Array.from({ length: NR_SHADES }, (_, index) => shade(index / (NR_SHADES - 1)));
     }
     const background = this.background(), kernel = rgb(KERNEL_COLOUR);
     const faded = /** @type {[number, number, number]} */ (kernel.map((part, at) => Math.round(background[at] + FADED * (part - background[at]))));
     const names = this.colouring === "thread" ? COLOURS : this.families;
-    return [...names.map((_, index) => rgb(category(index))), kernel, faded];
+    return [...names.map((_, index) => rgb(category(index))), kernel, faded, rgb(WAITS_COLOUR), rgb(THROTTLED_COLOUR)];
   }
 
   /** Position of each thread of an arm in [colours]. @param {Arm} arm */
@@ -179,7 +233,7 @@ export class Timeline {
     const known = new Map(this.families.map((family, index) => [family, index]));
     return Uint16Array.from(arm.threads, (thread) => {
       if (!thread) return kernel;
-      if (this.wanted && !thread.name.toLowerCase().includes(this.wanted) && String(thread.pid) !== this.wanted) return kernel + 1;
+      if (!this.isWanted(thread)) return kernel + 1;
       if (thread.family === null || thread.is_kernel) return kernel;
       return isByFamily ? known.get(thread.family) ?? kernel : thread.index % COLOURS.length;
     });
@@ -200,17 +254,17 @@ export class Timeline {
   }
 
   /** Segment at a point, by its index; null if the CPU was idle, or if the segment has not ended. @param {Point} point */
-  segmentAt({ arm, cpu, at }) {
-    const row = this.arms[arm]?.rows[cpu];
+  segmentAt(point) {
+    const row = this.rowOf(point);
     if (!row) return null;
-    const index = firstEndingAfter(row, at);
-    return index < row.length && row.start[index] <= at ? index : null;
+    const index = firstEndingAfter(row, point.at);
+    return index < row.length && row.start[index] <= point.at ? index : null;
   }
 
-  /** Thread that ran at a point; null if the CPU was idle. @param {Point} point */
+  /** Thread that ran at a point; null if none did. @param {Point} point */
   threadAt(point) {
-    const run = this.arms[point.arm], row = run.rows[point.cpu], index = this.segmentAt(point);
-    if (index !== null) return run.threads[row.thread[index]];
+    const run = this.arms[point.arm], row = this.rowOf(point), index = this.segmentAt(point);
+    if (row && index !== null) return run.threads[row.thread[index]];
     return row?.running && row.running.since <= point.at && point.at < run.at ? run.threads[row.running.thread] : null;
   }
 
@@ -241,10 +295,10 @@ export class Timeline {
       const [x, second] = pointers.values(), { view, xs: [first, other] } = gesture;
       if (!gesture.hasMoved && Math.abs(first - x) < 5) return;
       gesture.hasMoved = true;
-      const perPixel = (view.to - view.from) / (canvas.clientWidth - GUTTER);
+      const { gutter } = this.layout(), perPixel = (view.to - view.from) / (canvas.clientWidth - gutter);
       // What was under the pointers stays under them.
       const factor = second === undefined ? 1 : Math.abs(other - first) / Math.max(10, Math.abs(second - x));
-      const start = view.from + (first - GUTTER) * perPixel - (x - GUTTER) * perPixel * factor;
+      const start = view.from + (first - gutter) * perPixel - (x - gutter) * perPixel * factor;
       this.show(start, start + (view.to - view.from) * factor);
     });
     const end = (/** @type {PointerEvent} */ event) => {
@@ -268,6 +322,7 @@ export class Timeline {
   /** @param {Point} point */
   choose(point) {
     this.chosen = point;
+    this.wakeups = [];
     this.draw();
     this.onChoose(point);
   }
@@ -275,11 +330,11 @@ export class Timeline {
   /** @param {string} key @returns {(() => void) | undefined} */
   #keyAction(key) {
     const { from, to } = this.view, part = (to - from) / 8;
-    const chosen = this.chosen ?? { arm: 0, cpu: this.cpus[0] ?? 0, at: Math.floor((from + to) / 2) };
+    const { rows } = this.geometry(), { cpu: firstCpu = 0, task: firstTask } = rows[0] ?? {};
+    const chosen = this.chosen ?? { arm: 0, cpu: firstCpu, task: firstTask, at: Math.floor((from + to) / 2) };
     const rowBy = (/** @type {number} */ by) => () => {
-      const rows = this.arms.flatMap((_, arm) => this.cpus.map((cpu) => ({ arm, cpu })));
-      const index = rows.findIndex(({ arm, cpu }) => arm === chosen.arm && cpu === chosen.cpu) + by;
-      if (rows[index]) this.choose({ ...rows[index], at: chosen.at });
+      const row = rows[rows.findIndex((row) => row.arm === chosen.arm && (this.isByTask ? row.task === chosen.task : row.cpu === chosen.cpu)) + by];
+      if (row) this.choose(row.task === undefined ? { arm: row.arm, cpu: row.cpu, at: chosen.at } : this.#taskPoint(row.arm, row.task, chosen.at));
     };
     return {
       "+": () => this.zoom(0.5, chosen.at),
@@ -297,14 +352,14 @@ export class Timeline {
   }
 
   /** Chooses the next or previous segment on a CPU. @param {Point} point @param {number} by */
-  #chooseSegment({ arm, cpu, at }, by) {
-    const row = this.arms[arm]?.rows[cpu];
+  #chooseSegment(point, by) {
+    const row = this.rowOf(point), { arm, cpu, at, task } = point;
     if (!row) return;
     const index = firstEndingAfter(row, at), isInside = index < row.length && row.start[index] <= at;
     const wanted = by > 0 ? index + (isInside ? 1 : 0) : index - 1;
     if (wanted < 0 || wanted >= row.length) return;
     const start = row.start[wanted], { from, to } = this.view;
     if (start < from || start > to) this.show(start - (to - from) / 2, start + (to - from) / 2);
-    this.choose({ arm, cpu, at: start });
+    this.choose(task === undefined ? { arm, cpu, at: start } : this.#taskPoint(arm, task, start));
   }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // What the page shows of one or two runs: timelines, reasons, findings, metrics and charts.
 import { drawLatencies, drawMigrations, showAbout, showCounts, showTopology } from "./charts.mjs";
-import { COLOURS, FADED_COLOUR, KERNEL_COLOUR, NR_SHADES, category, css, shade } from "./colours.mjs";
+import { COLOURS, FADED_COLOUR, KERNEL_COLOUR, THROTTLED_COLOUR, WAITS_COLOUR, category, css, shade } from "./colours.mjs";
 import { byId, element, fillSelect, legendItem, section, tableRow, textElement } from "./dom.mjs";
 import { findingLists, waitSentence } from "./findings.mjs";
 import { duration, moment, percent, plural } from "./format.mjs";
 import { LagChart } from "./lags.mjs";
 import { rankedFamilies, showMetrics } from "./metrics.mjs";
 import { differences, firstEndingAfter } from "./timeline-data.mjs";
-import { seriesMost } from "./timeline-draw.mjs";
+import { laneMost } from "./timeline-draw.mjs";
 import { Timeline } from "./timeline.mjs";
 
 /** Most time that is shown around a moment, in ns. */
@@ -26,7 +26,8 @@ const POINT_HINT = "Point at a bar for details. Wheel, + and \u2212 zoom; drag a
  * @typedef {import("./arm.mjs").Arm} Arm
  * @typedef {import("./client.mjs").Question} Question
  * @typedef {import("./timeline.mjs").Point} Point
- * @typedef {(arm: number, question: Question, at: number) => Promise<string[]>} Explainer Returns sentences.
+ * @typedef {import("./client.mjs").Claim} Claim
+ * @typedef {(arm: number, question: Question, at: number) => Promise<Claim[]>} Explainer Returns claims.
  */
 
 export class View {
@@ -92,7 +93,7 @@ export class View {
   /** Removes what belongs to the runs shown before. */
   clear() {
     this.timeline.chosen = this.timeline.difference = null;
-    this.timeline.findings = [];
+    this.timeline.findings = this.timeline.wakeups = [];
     this.#differences = [];
     byId("next-difference").hidden = true;
     byId("findings").replaceChildren();
@@ -110,6 +111,7 @@ export class View {
       const title = isOneRun ? "Both arms" : arms.length > 1 ? `Arm ${this.titles[number]}` : "This run";
       const show = (/** @type {string} */ name, /** @type {number} */ from, /** @type {number} */ at, /** @type {Question} */ question, /** @type {string[]} */ known) => {
         timeline.chosen = null;
+        timeline.wakeups = [];
         timeline.showMoment(from, MOMENT_VIEW);
         this.ask(number, question, at, name, () => timeline.chosen === null, known);
         byId("timeline").scrollIntoView({ block: "nearest" });
@@ -162,8 +164,11 @@ export class View {
   async ask(arm, question, at, title, isWanted, known = []) {
     const { arms } = this;
     try {
-      const sentences = known.length > 0 ? known : await this.explain(arm, question, at);
-      if (arms === this.arms && isWanted()) this.showReasons([section(title, sentences)]);
+      const claims = known.length > 0 ? [{ kind: "known", text: known }] : await this.explain(arm, question, at);
+      if (arms !== this.arms || !isWanted()) return;
+      this.showReasons([section(title, claims.flatMap(({ text }) => text))]);
+      this.timeline.wakeups = wakeupsOf(claims, arm);
+      this.timeline.draw();
     } catch (error) {
       if (arms === this.arms) this.onFailure(error);
     }
@@ -180,10 +185,11 @@ export class View {
 
   /** @param {Point} point */
   #choose(point) {
-    const { timeline } = this, { arm, cpu, at, wait } = point, name = timeline.threadAt(point)?.name ?? "idle";
+    const { timeline } = this, { arm, cpu, at, task, wait } = point, name = task ?? timeline.threadAt(point)?.name ?? "idle";
     this.chooseLag(name);
     const isWanted = () => timeline.chosen === point;
     if (wait) return this.ask(arm, wait.question, wait.since_ns + wait.length_ns - 1, waitSentence(this.arms[arm], wait), isWanted, wait.explanation);
+    if (task) return this.ask(arm, { task }, at, `Arm ${"AB"[arm]}, ${moment(at)}: ${task}`, isWanted);
     return this.ask(arm, { cpu }, at, `Arm ${"AB"[arm]}, CPU ${cpu}, ${moment(at)}: ${name}`, isWanted);
   }
 
@@ -199,7 +205,8 @@ export class View {
     timeline.lane = byId("lane").value;
     timeline.colouring = byId("colour").value;
     timeline.wanted = byId("task").value.trim().toLowerCase();
-    byId("colour").disabled = timeline.lane !== "tasks";
+    byId("colour").disabled = !timeline.hasTasks;
+    timeline.chosen = null;
     this.#showLegend();
     timeline.draw();
   }
@@ -209,38 +216,37 @@ export class View {
     const scale = (/** @type {string[]} */ texts) => texts.map((text, index) => legendItem(text, css(shade(index / (texts.length - 1)))));
     const items = lane === "util" ? scale(["util_avg 0", "256", "512", "768", "1024"])
       : lane === "khz" ? scale(["frequency 0 %", "50 %", "100 % of the CPU's maximum"])
-        : lane === "nr_running" ? scale(["no runnable task", `${(this.#mostRunning() / 100).toFixed(1)} runnable tasks`])
+        : lane === "nr_running" ? scale(["no runnable task", `${(laneMost(this.timeline, undefined) / 100).toFixed(1)} runnable tasks`])
+        : lane === "idle" ? scale(["not idle", `idle state ${(laneMost(this.timeline, undefined) / 100 - 1).toFixed(0)}`])
           : colouring === "waited" ? [1e3, 1e4, 1e5, 1e6, 1e7].map((ns) => legendItem(`waited ${duration(ns)}`, css(shade(Math.log(1 + ns / 1e3) / Math.log(1 + 1e4)))))
             : colouring === "thread" ? [legendItem("neighbouring tasks differ in colour", category(0)), legendItem("kernel", KERNEL_COLOUR)]
               : [...families.slice(0, MAX_LEGEND).map((name, index) => legendItem(name, category(index))), legendItem("kernel", KERNEL_COLOUR)];
-    const hidden = lane === "tasks" && colouring === "family" ? families.length - MAX_LEGEND : 0;
+    if (lane === "threads") items.push(legendItem("waits for a CPU", WAITS_COLOUR), legendItem("throttled", THROTTLED_COLOUR));
+    const hidden = this.timeline.hasTasks && colouring === "family" ? families.length - MAX_LEGEND : 0;
     if (hidden > 0) items.push(legendItem(`${hidden} more, in the colours above`, FADED_COLOUR));
     byId("legend").replaceChildren(...items);
     const { resolution = 0 } = this.arms.find(({ resolution }) => resolution > 0) ?? {};
     const merged = resolution > 0 ? ` Segments shorter than ${duration(resolution)} are merged with their neighbours.` : "";
-    byId("timeline-note").textContent = lane === "tasks" ? `\u25bc: end of a long wait, or a finding.${merged}`
-      : `Averages over ${this.constants.parts} equal parts of the run, shown once it has ended.`;
-  }
-
-  #mostRunning() {
-    const [cpu] = this.arms[0]?.ended?.details.cpus ?? [];
-    return cpu ? seriesMost(this.timeline, cpu) : 100;
+    byId("timeline-note").textContent = this.timeline.hasTasks ? `\u25bc: end of a long wait, or a finding.${merged}`
+      : `Averages over ${this.arms[0]?.series[0]?.util.length ?? ""} equal parts of the run, shown once it has ended.`;
   }
 
   /** What a point shows, in words. @param {Point} point */
   #pointText(point) {
     const { timeline } = this, { arm: number, cpu, at, wait } = point, arm = this.arms[number], where = `Arm ${"AB"[number]}, CPU ${cpu}, `;
-    const details = arm.ended?.details.cpus[cpu];
-    if (timeline.lane !== "tasks" && details) {
-      const values = details[timeline.lane], value = values[Math.floor(at / arm.length * values.length)] ?? 0;
+    const details = arm.ended?.details, series = arm.series[cpu], { lane } = timeline;
+    if (lane !== "tasks" && lane !== "threads" && details && series) {
+      const values = series[lane], value = values[Math.floor(at / details.series_ns * values.length)] ?? 0;
       const text = { util: `util_avg ${value} of 1024`, khz: value > 0 ? `${(value / 1000).toFixed(0)} MHz` : "no frequency is recorded",
-        nr_running: `${(value / 100).toFixed(2)} runnable tasks` };
-      return `${where}${moment(at)}: ${text[timeline.lane]}`;
+        nr_running: `${(value / 100).toFixed(2)} runnable tasks`, idle: value > 0 ? `idle state ${(value / 100 - 1).toFixed(2)} on average` : "not idle" };
+      return `${where}${moment(at)}: ${text[lane]}`;
     }
     if (wait) return waitSentence(arm, wait);
     const index = timeline.segmentAt(point);
-    if (index === null) return `${where}${moment(at)}: ${timeline.threadAt(point)?.name ?? "idle"}`;
-    const row = arm.rows[cpu], { name, pid } = arm.threads[row.thread[index]], length = row.end[index] - row.start[index], from = moment(row.start[index]);
+    if (index === null) {
+      return point.task ? `Arm ${"AB"[number]}, ${moment(at)}: ${point.task} does not run` : `${where}${moment(at)}: ${timeline.threadAt(point)?.name ?? "idle"}`;
+    }
+    const row = /** @type {import("./timeline-data.mjs").Row} */ (timeline.rowOf(point)), { name, pid } = arm.threads[row.thread[index]], length = row.end[index] - row.start[index], from = moment(row.start[index]);
     if (row.nr[index] > 1) {
       return `${where}from ${from} for ${duration(length)}: tasks ran ${plural(row.nr[index], "time")}, ${percent(row.busy[index] / length)} of the time; longest ${name} (pid ${pid})`;
     }
@@ -289,6 +295,15 @@ export class View {
     byId("segments-title").textContent = `CPU ${cpu}, ${moment(Math.round(from))} to ${moment(Math.round(to))}`;
     byId("segments").tBodies[0].replaceChildren(...rows.map((texts) => tableRow(texts)));
   }
+}
+
+/** Wake-ups in the claims of an explanation: each selection of a CPU, with the enqueueing that follows. @param {Claim[]} claims @param {number} arm */
+function wakeupsOf(claims, arm) {
+  return claims.flatMap(({ kind, waker_cpu, cpu = 0, at_ns = 0 }, index) => {
+    if (kind !== "selection" || waker_cpu === undefined) return [];
+    const enqueued = claims.slice(index).find(({ kind }) => kind === "enqueue");
+    return [{ arm, from: { cpu: waker_cpu, at: at_ns }, to: { cpu: enqueued?.cpu ?? cpu, at: enqueued?.at_ns ?? at_ns } }];
+  });
 }
 
 /** @param {number} nr @param {number} nrArms */

@@ -22,9 +22,9 @@ export function answer({ id, wasm, request }) {
       return send({ id });
     }
     const answer = /** @type {LabService} */ (service).ask(request ?? "");
-    const { json, segments, lags } = answer;
+    const { json, segments, lags, series } = answer;
     answer.free();
-    send({ id, json, segments, lags, memory: memory?.buffer.byteLength }, [segments.buffer, lags.buffer]);
+    send({ id, json, segments, lags, series, memory: memory?.buffer.byteLength }, [segments.buffer, lags.buffer, series.buffer]);
   } catch (error) {
     // A panic: the module is unusable from now on.
     send({ id, panic: error instanceof Error ? error.message : String(error) });

@@ -3,6 +3,7 @@
 //! migrations and the longest waits.
 
 use super::diagnosis::{MAX_WAITS, Wait};
+use super::encode::put;
 use super::lags::Lags;
 use super::segments::{Segment, Segments};
 use fairlab_machine::engine::Engine;
@@ -19,8 +20,10 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::io;
 use std::rc::Rc;
 
-/// Number of equal parts of a run over which time series are averaged.
-pub(super) const NR_PARTS: usize = 400;
+/// Least and largest number of equal parts of a run over which time series are averaged.
+const PARTS: (usize, usize) = (400, 4000);
+/// Parts of all CPUs together, unless their number is the least one.
+const MAX_PARTS: usize = 1 << 15;
 /// Histogram buckets per doubling of the latency.
 pub(super) const PER_OCTAVE: u32 = 8;
 /// Most segments of one run: a page of one run stays below 30 MB.
@@ -39,18 +42,24 @@ pub(super) struct Series {
 }
 
 impl Series {
-    fn new() -> Self {
-        Self { since: 0, value: 0, sums: vec![0; NR_PARTS] }
+    fn new(nr_parts: usize) -> Self {
+        Self { since: 0, value: 0, sums: vec![0; nr_parts] }
+    }
+
+    /// Returns the averages of the parts of a run of `length` ns, times a factor.
+    pub(super) fn averages(&self, factor: u64, length: u64) -> Vec<u64> {
+        let part = (length / self.sums.len() as u64).max(1);
+        self.sums.iter().map(|sum| (sum * factor + part / 2) / part).collect()
     }
 
     /// Adds the current value up to the time `to` in ns, in a run of `length` ns.
     fn advance(&mut self, to: u64, length: u64) {
-        let mut at = self.since;
+        let (mut at, nr_parts) = (self.since, self.sums.len());
         while at < to {
-            let part = (u128::from(at) * NR_PARTS as u128 / u128::from(length)) as usize;
-            let end = (u128::from(length) * (part as u128 + 1)).div_ceil(NR_PARTS as u128) as u64;
+            let part = (u128::from(at) * nr_parts as u128 / u128::from(length)) as usize;
+            let end = (u128::from(length) * (part as u128 + 1)).div_ceil(nr_parts as u128) as u64;
             let until = end.min(to);
-            if part < NR_PARTS {
+            if part < nr_parts {
                 self.sums[part] += self.value * (until - at);
             }
             at = until;
@@ -89,6 +98,10 @@ pub(super) struct PageData {
     pub(super) util: Vec<Series>,
     pub(super) khz: Vec<Series>,
     pub(super) nr_running: Vec<Series>,
+    /// Idle state of each CPU, counted from 1; 0 while it is not in one.
+    pub(super) idle: Vec<Series>,
+    /// Length of the run that the parts of the series divide, in ns; [`Self::length`] may end earlier.
+    pub(super) series_length: u64,
     /// Histograms of runqueue latencies: number of wake-ups by bucket, see [`size_of`].
     pub(super) latencies: BTreeMap<ThreadId, BTreeMap<u32, u64>>,
     pub(super) scanned: BTreeMap<u32, u64>,
@@ -115,13 +128,16 @@ pub(super) fn size_of(ns: u64) -> u32 {
 impl PageData {
     fn new(machine: &Machine<impl Engine>) -> Self {
         let nr_cpus = machine.hardware().nr_cpus();
-        let series = || vec![Series::new(); nr_cpus];
+        let nr_parts = (MAX_PARTS / nr_cpus.max(1)).clamp(PARTS.0, PARTS.1);
+        let series = || vec![Series::new(nr_parts); nr_cpus];
         Self {
             length: machine.duration().0.max(1),
             segments: Segments::new(nr_cpus, MAX_SEGMENTS),
             util: series(),
             khz: series(),
             nr_running: series(),
+            idle: series(),
+            series_length: machine.duration().0.max(1),
             running: (0..nr_cpus)
                 .map(|cpu| RunningThread {
                     thread: ThreadTable::idle(CpuId::from_index(cpu)),
@@ -135,6 +151,25 @@ impl PageData {
         }
     }
 
+    /// Encodes the averages of all series as bytes: the number of parts, then for each CPU utilisation, frequency in kHz, and in
+    /// hundredths the number of runnable tasks and the idle state. A series is a list of values, each with the number of parts
+    /// that have it.
+    pub(super) fn series(&self) -> Vec<u8> {
+        let (mut bytes, length) = (Vec::new(), self.series_length);
+        put(&mut bytes, self.util.first().map_or(0, |series| series.sums.len() as u64));
+        for cpu in 0..self.util.len() {
+            let of_cpu = [(&self.util, 1), (&self.khz, 1), (&self.nr_running, 100), (&self.idle, 100)];
+            for (series, factor) in of_cpu {
+                let averages = series[cpu].averages(factor, length);
+                for equal in averages.chunk_by(|value, next| value == next) {
+                    put(&mut bytes, equal[0]);
+                    put(&mut bytes, equal.len() as u64);
+                }
+            }
+        }
+        bytes
+    }
+
     fn record(&mut self, threads: &ThreadTable, record: &TraceRecord<'_>) {
         self.add_new_threads(threads);
         let at = (record.at - START).0;
@@ -145,12 +180,16 @@ impl PageData {
                 let cell = |cpu: CpuId| cpu.0 / self.per_cell;
                 *self.migrations.entry((cell(orig_cpu), cell(dest_cpu))).or_default() += 1;
             }
-            RecordKind::Frequency { cpu_id, khz } => self.khz[cpu_id.index()].set(at, khz, self.length),
+            RecordKind::Idle { cpu_id, state } => {
+                let value = state.map_or(0, |state| u64::from(state) + 1);
+                self.idle[cpu_id.index()].set(at, value, self.series_length);
+            }
+            RecordKind::Frequency { cpu_id, khz } => self.khz[cpu_id.index()].set(at, khz, self.series_length),
             RecordKind::Counter { of, counter: Counter::UtilAvg, value } => {
-                self.util[of.index()].set(at, value, self.length);
+                self.util[of.index()].set(at, value, self.series_length);
             }
             RecordKind::Counter { of, counter: Counter::NrRunning, value } => {
-                self.nr_running[of.index()].set(at, value, self.length);
+                self.nr_running[of.index()].set(at, value, self.series_length);
             }
             RecordKind::Lag { thread, ref lag } => self.lags.push(at, record.cpu, thread, lag),
             RecordKind::Selected { thread, decision } => {
@@ -226,8 +265,8 @@ impl PageData {
         let end = self.length;
         for cpu in 0..self.running.len() {
             self.on_switch(threads, cpu, end, ThreadTable::idle(CpuId::from_index(cpu)));
-            for series in [&mut self.util[cpu], &mut self.khz[cpu], &mut self.nr_running[cpu]] {
-                series.advance(end, end);
+            for series in [&mut self.util, &mut self.khz, &mut self.nr_running, &mut self.idle] {
+                series[cpu].advance(end, self.series_length);
             }
         }
         self.add_new_threads(threads);
@@ -259,8 +298,8 @@ impl PageCollector {
 
     /// Returns the groups of events that the collector needs.
     const fn groups() -> EventGroups {
-        use Group::{Counters, Decisions, Frequency, Lags, Sched, Stat};
-        EventGroups::from_slice(&[Sched, Stat, Frequency, Counters, Decisions, Lags])
+        use Group::{Counters, Decisions, Frequency, Idle, Lags, Sched, Stat};
+        EventGroups::from_slice(&[Sched, Stat, Frequency, Idle, Counters, Decisions, Lags])
     }
 }
 
@@ -293,7 +332,7 @@ mod tests {
 
     #[test]
     fn figures_over_time_lose_nothing() {
-        let mut series = Series::new();
+        let mut series = Series::new(400);
         let length = 1_003;
         series.set(7, 5, length);
         series.set(500, 2, length);

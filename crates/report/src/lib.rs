@@ -44,6 +44,7 @@ pub struct PageRun {
     resolution_ns: u64,
     threads: Vec<PageThread>,
     segments: String,
+    series: String,
     /// Lags of tasks over time. `None` for a kernel without lags.
     lags: Option<PageLags>,
     /// Findings, worst first. `None`: findings need the built-in scheduler.
@@ -70,6 +71,8 @@ pub struct PageThread {
 #[derive(Debug, Serialize)]
 pub struct PageDetails {
     cpus: Vec<PageCpu>,
+    /// Time that the parts of the series divide, in ns.
+    series_ns: u64,
     /// Histograms of runqueue latencies by family: number of wake-ups by bucket.
     latencies: BTreeMap<String, BTreeMap<u32, u64>>,
     scanned: BTreeMap<u32, u64>,
@@ -92,10 +95,6 @@ struct PageCpu {
     llc: u32,
     node: u32,
     highest_khz: u64,
-    /// Averages over the parts of the run; `nr_running` in hundredths.
-    util: Vec<u64>,
-    khz: Vec<u64>,
-    nr_running: Vec<u64>,
 }
 
 impl PageRun {
@@ -112,6 +111,7 @@ impl PageRun {
             resolution_ns: collected.segments.resolution,
             threads,
             segments: BASE64_STANDARD.encode(segments_of(&collected.segments)),
+            series: BASE64_STANDARD.encode(collected.series()),
             lags: (!collected.lags.is_empty()).then(|| PageLags {
                 resolution_ns: collected.lags.resolution,
                 samples: BASE64_STANDARD.encode(collected.lags.bytes()),
@@ -158,8 +158,6 @@ impl PageCollector {
         let collected = self.0.borrow();
         let hardware = machine.hardware();
         let topology = &hardware.topology;
-        let part = (collected.length / collect::NR_PARTS as u64).max(1);
-        let average = |sums: &[u64]| sums.iter().map(|sum| (sum + part / 2) / part).collect::<Vec<u64>>();
         let cpus = machine.sched().cpu_ids().map(|cpu| {
             let (place, index) = (topology.cpus[cpu.index()], cpu.index());
             let domain = hardware.frequency_domains.iter().find(|domain| domain.contains(cpu));
@@ -169,9 +167,6 @@ impl PageCollector {
                 llc: place.llc,
                 node: place.node,
                 highest_khz: domain.map_or(0, |domain| domain.highest_khz()),
-                util: average(&collected.util[index].sums),
-                khz: average(&collected.khz[index].sums),
-                nr_running: average(&collected.nr_running[index].sums.iter().map(|sum| sum * 100).collect::<Vec<_>>()),
             }
         });
         let specs = task_specs(machine, collected.threads.len());
@@ -189,6 +184,7 @@ impl PageCollector {
             .collect();
         PageDetails {
             cpus: cpus.collect(),
+            series_ns: collected.series_length,
             latencies,
             scanned: collected.scanned.clone(),
             cpus_per_cell: collected.per_cell,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Puts a page together: its modules, its data and, if it can simulate, the simulator, in one file that opens from disk.
 
-use crate::collect::{NR_PARTS, PER_OCTAVE};
+use crate::collect::PER_OCTAVE;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use fairlab_sched::interface::wakeup::WakeRule;
@@ -60,7 +60,6 @@ impl<R: Serialize> Page<'_, R> {
         let constants = json!({
             "fairlab": env!("CARGO_PKG_VERSION"),
             "rules": rules,
-            "parts": NR_PARTS,
             "per_octave": PER_OCTAVE,
         });
         FRAME

@@ -71,6 +71,11 @@ impl PageCollector {
         self.0.borrow_mut().length = length_ns;
     }
 
+    /// Returns averages of CPUs over time as bytes: utilisation, frequency, runnable tasks, idle states.
+    pub fn series(&self) -> Vec<u8> {
+        self.0.borrow().series()
+    }
+
     /// Returns the lags of all tasks over time, as bytes, and the resolution of the samples in ns.
     pub fn lags(&self) -> (Vec<u8>, u64) {
         let lags = &self.0.borrow().lags;
