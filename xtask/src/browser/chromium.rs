@@ -5,7 +5,7 @@ use super::driver::{Browser, MouseAction, NamedKey, PageLog, TIMEOUT};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -24,6 +24,9 @@ pub(super) struct Chromium {
     is_loaded: bool,
     /// Position of the mouse.
     mouse: (f64, f64),
+    /// Element that asks for a file.
+    file_input: Option<Value>,
+    profile: PathBuf,
     log: PageLog,
 }
 
@@ -52,8 +55,18 @@ impl Chromium {
                 }
             }
         });
-        let (mouse, log) = ((0.0, 0.0), PageLog::default());
-        let mut browser = Self { child, to, from, session: None, last_id: 0, is_loaded: false, mouse, log };
+        let mut browser = Self {
+            child,
+            to,
+            from,
+            session: None,
+            last_id: 0,
+            is_loaded: false,
+            mouse: (0.0, 0.0),
+            file_input: None,
+            profile: profile.to_owned(),
+            log: PageLog::default(),
+        };
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }))?["targetId"].clone();
         let attached = browser.call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }))?;
         browser.session = attached["sessionId"].as_str().map(str::to_owned);
@@ -61,6 +74,7 @@ impl Chromium {
             browser.call(domain, json!({}))?;
         }
         browser.call("Page.setDownloadBehavior", json!({ "behavior": "deny" }))?;
+        browser.call("Page.setInterceptFileChooserDialog", json!({ "enabled": true }))?;
         Ok(browser)
     }
 
@@ -94,6 +108,7 @@ impl Chromium {
         let params = &event["params"];
         match event["method"].as_str() {
             Some("Page.loadEventFired") => self.is_loaded = true,
+            Some("Page.fileChooserOpened") => self.file_input = Some(params["backendNodeId"].clone()),
             Some("Network.requestWillBeSent") => {
                 self.log.requests.push(params["request"]["url"].as_str().unwrap_or_default().to_owned());
             }
@@ -167,6 +182,17 @@ impl Browser for Chromium {
 
     fn type_text(&mut self, text: &str) -> Result<()> {
         self.call("Input.insertText", json!({ "text": text })).map(drop)
+    }
+
+    fn choose_file(&mut self, name: &str, text: &str) -> Result<()> {
+        let file = self.profile.join(name);
+        std::fs::write(&file, text).with_context(|| file.display().to_string())?;
+        while self.file_input.is_none() {
+            let event = self.next()?;
+            self.note_event(&event);
+        }
+        let input = self.file_input.take();
+        self.call("DOM.setFileInputFiles", json!({ "files": [file], "backendNodeId": input })).map(drop)
     }
 
     fn log(&self) -> &PageLog {

@@ -3,7 +3,7 @@
 
 use super::check_page;
 use super::driver::{Browser, MouseAction};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -11,23 +11,57 @@ use std::time::{Duration, Instant};
 /// The longest time to wait for a change.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Use of a control, and how the page proves it.
+/// Elements that can have the focus.
+const FOCUSABLE: &str =
+    "'button, select, input, textarea, summary, a[href], [tabindex], [contenteditable], iframe, audio, video'";
+
+/// Functions of the test in the page. Controls that the page creates for entries of a list are of one kind.
+const FUNCTIONS: &str = "void Object.assign(globalThis, {
+    pointOf: (element) => {
+        const box = element.getBoundingClientRect();
+        return [box.x + box.width / 2, box.y + box.height / 2];
+    },
+    kindOf: ({ id, type = '', outerHTML }) =>
+        id.replace(/^(add|demo|finding|knob|remove|wait)-.*?(-value)?$/, `$1$2 ${type}`) || outerHTML.slice(0, 80),
+})";
+
+/// Input device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Device {
+    Mouse,
+    Keyboard,
+}
+
+/// Gesture of a user.
 pub(super) enum Gesture {
     Click,
     /// Clicks at the point that this expression of JavaScript returns.
     ClickAt(&'static str),
-    /// Chooses each option, one after the other.
+    /// Clicks on a text field, which must get the focus.
+    Focus,
+    /// Clicks on a list and chooses each option, one after the other.
     Choose,
-    /// Opens a file of this name and content.
-    Open(&'static str, &'static str),
-    /// Chooses the option of this value.
+    /// Clicks on a list and chooses the option of this value.
     Select(&'static str),
+    /// Opens a file of this name and content: by a click or by Enter, and with the browser's dialog.
+    Open(Device, &'static str, &'static str),
     Type(&'static str),
     /// Presses keys, each of which must change the proof.
     Keys(&'static [&'static str]),
     Wheel,
     Hover,
     Drag,
+}
+
+impl Gesture {
+    const fn device(&self) -> Device {
+        match *self {
+            Self::Open(device, ..) => device,
+            Self::Type(_) | Self::Keys(_) => Device::Keyboard,
+            Self::Click | Self::ClickAt(_) | Self::Focus | Self::Choose | Self::Select(_) => Device::Mouse,
+            Self::Wheel | Self::Hover | Self::Drag => Device::Mouse,
+        }
+    }
 }
 
 /// A use of a control, and an expression of JavaScript whose value must change by it. An empty value proves nothing.
@@ -41,41 +75,51 @@ pub(super) const fn control_use(control: &'static str, gesture: Gesture, proof: 
     ControlUse { control, gesture, proof }
 }
 
-/// Uses all controls of a page. The uses are in an order in which each can change something.
+/// Uses all controls of a page. The uses are in an order in which each can change something. Each element that can have the
+/// focus at some time must have a use by mouse and one by keyboard.
 pub(super) fn use_all_controls(browser: &mut dyn Browser, uses: &[ControlUse]) -> Result<()> {
     check_page(browser)?;
-    let used: BTreeSet<&str> = uses.iter().map(|control_use| control_use.control).collect();
-    check_controls(browser, &used)?;
-    browser.value(
-        "void (globalThis.pointOf = (element) => {
-            const box = element.getBoundingClientRect();
-            return [box.x + box.width / 2, box.y + box.height / 2];
-        })",
-    )?;
+    browser.value(FUNCTIONS)?;
+    let (mut seen, mut used) = (kinds(browser)?, BTreeSet::new());
     for control_use in uses {
-        control_use.perform(browser).with_context(|| format!("control `{}`", control_use.control))?;
+        let ControlUse { control, gesture, .. } = control_use;
+        let kind = browser.value(&format!("kindOf(document.getElementById('{control}'))"));
+        let kind = kind.with_context(|| format!("control `{control}`"))?;
+        control_use.perform(browser).with_context(|| format!("control `{control}`"))?;
+        used.insert((kind.as_str().unwrap_or_default().to_owned(), gesture.device()));
+        seen.extend(kinds(browser)?);
     }
-    check_controls(browser, &used)?;
+    check_controls(&seen, &used)?;
     check_page(browser)
 }
 
-/// Checks that each control of the page has a use.
-fn check_controls(browser: &mut dyn Browser, used: &BTreeSet<&str>) -> Result<()> {
-    // Regions with scroll bars have the focus so that keys scroll.
-    let ids = "[...document.querySelectorAll('button, select, input, textarea, summary, a[href], [tabindex]:not([role=region])')]
-        .filter((control) => control.checkVisibility())
-        .map((control) => control.id.replace(/^(finding|wait)-.*/, '$1-A-0'))";
-    let controls: Vec<String> = serde_json::from_value(browser.value(ids)?)?;
-    match controls.iter().find(|id| !used.contains(id.as_str())) {
-        Some(new) => bail!("no use of the control `{new}`: add one to its list"),
-        None => Ok(()),
+/// Returns the kinds of the visible elements that can have the focus.
+fn kinds(browser: &mut dyn Browser) -> Result<BTreeSet<String>> {
+    let kinds = format!(
+        "[...document.querySelectorAll({FOCUSABLE})].filter((control) => control.checkVisibility()).map(kindOf)"
+    );
+    Ok(serde_json::from_value(browser.value(&kinds)?)?)
+}
+
+/// Checks that each kind of control has a use by mouse and one by keyboard.
+fn check_controls(seen: &BTreeSet<String>, used: &BTreeSet<(String, Device)>) -> Result<()> {
+    for kind in seen {
+        for device in [Device::Mouse, Device::Keyboard] {
+            if !used.contains(&(kind.clone(), device)) {
+                bail!("no use of the control `{kind}` by {device:?}: add one to its list");
+            }
+        }
     }
+    Ok(())
 }
 
 impl ControlUse {
     fn perform(&self, browser: &mut dyn Browser) -> Result<()> {
         let element = format!("document.getElementById('{}')", self.control);
         browser.value(&format!("{element}.scrollIntoView({{ block: 'center' }})"))?;
+        if matches!(self.gesture, Gesture::Focus) {
+            browser.value("document.activeElement.blur()")?;
+        }
         let mut before = self.proof(browser)?;
         let point = match self.gesture {
             Gesture::ClickAt(point) => point.to_owned(),
@@ -95,9 +139,10 @@ impl ControlUse {
                 }
             }
         };
+        let click = [MouseAction::Move(x, y), MouseAction::Press, MouseAction::Release];
         match self.gesture {
-            Gesture::Click | Gesture::ClickAt(_) => {
-                browser.use_mouse(&[MouseAction::Move(x, y), MouseAction::Press, MouseAction::Release])?;
+            Gesture::Click | Gesture::ClickAt(_) | Gesture::Focus => {
+                browser.use_mouse(&click)?;
                 expect_change(browser, "a click")
             }
             Gesture::Hover => {
@@ -126,17 +171,25 @@ impl ControlUse {
                 }
                 Ok(())
             }
-            Gesture::Open(name, text) => {
-                let file = format!("new File([{}], {})", json!(text), json!(name));
+            Gesture::Open(device, name, text) => {
+                let click_event = "new Promise((done) => addEventListener('click', done, { once: true }))";
                 browser.value(&format!(
-                    "(() => {{ const files = new DataTransfer(); files.items.add({file}); {element}.files = files.files;
-                    {element}.dispatchEvent(new Event('change')); }})()"
+                    "void (globalThis.opening = {click_event}.then((event) => event.isTrusted && event.target.id))"
                 ))?;
+                match device {
+                    Device::Mouse => browser.use_mouse(&click)?,
+                    Device::Keyboard => {
+                        browser.value(&format!("{element}.focus()"))?;
+                        browser.press_key("Enter")?;
+                    }
+                }
+                ensure!(browser.value("opening")? == json!(self.control), "no click arrives");
+                browser.choose_file(name, text)?;
                 expect_change(browser, "a file")
             }
             Gesture::Select(value) => {
-                browser
-                    .value(&format!("({element}.value = '{value}', {element}.dispatchEvent(new Event('change')))"))?;
+                browser.use_mouse(&click)?;
+                browser.value(&choose(&element, &format!("value = '{value}'")))?;
                 expect_change(browser, &format!("the option {value}"))
             }
             Gesture::Choose => {
@@ -147,9 +200,8 @@ impl ControlUse {
                 }
                 // The selected option comes last: choosing it first would change nothing.
                 for option in (1..=options).map(|step| (selected + step) % options) {
-                    let choose =
-                        format!("({element}.selectedIndex = {option}, {element}.dispatchEvent(new Event('change')))");
-                    browser.value(&choose)?;
+                    browser.use_mouse(&click)?;
+                    browser.value(&choose(&element, &format!("selectedIndex = {option}")))?;
                     expect_change(browser, &format!("option {option}"))?;
                 }
                 Ok(())
@@ -162,4 +214,10 @@ impl ControlUse {
         browser.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")?;
         browser.value(self.proof)
     }
+}
+
+/// Chooses an option of a list on which the mouse was clicked. The options are in a window of the system, which a headless
+/// browser does not show and no driver can click: the choice is made by a script, and the window closes with the focus.
+fn choose(element: &str, choice: &str) -> String {
+    format!("({element}.{choice}, {element}.dispatchEvent(new Event('change', {{ bubbles: true }})), {element}.blur())")
 }

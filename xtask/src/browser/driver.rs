@@ -58,6 +58,9 @@ pub(super) trait Browser {
     /// Types text.
     fn type_text(&mut self, text: &str) -> Result<()>;
 
+    /// Waits until the page asks for a file, and gives it one of this name and content.
+    fn choose_file(&mut self, name: &str, text: &str) -> Result<()>;
+
     /// Returns the log of the page.
     fn log(&self) -> &PageLog;
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::channel;
 use tungstenite::protocol::Role;
@@ -16,7 +16,7 @@ use tungstenite::{Message, WebSocket};
 pub(super) const NAMES: [&str; 2] = ["firefox-esr", "firefox"];
 /// Line that the browser writes before the address of its socket.
 const LISTENING: &str = "WebDriver BiDi listening on ws://";
-const EVENTS: [&str; 2] = ["log.entryAdded", "network.beforeRequestSent"];
+const EVENTS: [&str; 3] = ["log.entryAdded", "network.beforeRequestSent", "input.fileDialogOpened"];
 
 /// Firefox with one page.
 pub(super) struct Firefox {
@@ -25,6 +25,9 @@ pub(super) struct Firefox {
     /// Context of the page.
     context: Value,
     last_id: u64,
+    /// Element of the page that has asked for a file. Without a screen its first dialog stays open, and no second one is reported.
+    file_input: Option<Value>,
+    profile: PathBuf,
     log: PageLog,
 }
 
@@ -32,11 +35,14 @@ impl Firefox {
     /// Starts the browser, with a directory for its profile.
     pub(super) fn start(program: &Path, profile: &Path) -> Result<Self> {
         std::fs::create_dir_all(profile).with_context(|| profile.display().to_string())?;
-        // Saved files go to the profile, not to those of the user.
-        let directory = json!(profile);
-        let preferences = format!(
-            "user_pref(\"browser.download.folderList\", 2);\nuser_pref(\"browser.download.dir\", {directory});\n"
-        );
+        // Saved files go to the profile, not to those of the user, and no list of them takes the focus.
+        let preferences = [
+            ("browser.download.folderList", json!(2)),
+            ("browser.download.dir", json!(profile)),
+            ("browser.download.alwaysOpenPanel", json!(false)),
+        ];
+        let preferences: String =
+            preferences.iter().map(|(name, value)| format!("user_pref(\"{name}\", {value});\n")).collect();
         std::fs::write(profile.join("user.js"), preferences)?;
         let mut command = Command::new(program);
         command.args(["--headless", "--no-remote", "--remote-debugging-port", "0", "--profile"]).arg(profile);
@@ -50,11 +56,24 @@ impl Firefox {
                 return Err(error.context("firefox"));
             }
         };
-        let mut browser = Self { child, socket, context: Value::Null, last_id: 0, log: PageLog::default() };
-        browser.call("session.new", json!({ "capabilities": {} }))?;
+        let (context, profile, log) = (Value::Null, profile.to_owned(), PageLog::default());
+        let mut browser = Self { child, socket, context, last_id: 0, file_input: None, profile, log };
+        // Dialogs for files are reported and not shown.
+        let capabilities = json!({ "alwaysMatch": { "unhandledPromptBehavior": { "file": "dismiss" } } });
+        browser.call("session.new", json!({ "capabilities": capabilities }))?;
         browser.call("session.subscribe", json!({ "events": EVENTS }))?;
-        browser.context = browser.call("browsingContext.getTree", json!({}))?["contexts"][0]["context"].clone();
+        // In the first tab the address bar has the focus: keys reach the page, but press no buttons.
+        browser.context = browser.call("browsingContext.create", json!({ "type": "tab" }))?["context"].clone();
+        browser.call("browsingContext.activate", json!({ "context": browser.context }))?;
         Ok(browser)
+    }
+
+    fn next(&mut self) -> Result<Value> {
+        loop {
+            if let Message::Text(text) = self.socket.read().context("the browser does not answer")? {
+                return Ok(serde_json::from_str(&text)?);
+            }
+        }
     }
 
     /// Calls a method and returns its result.
@@ -65,9 +84,7 @@ impl Firefox {
             .send(Message::text(message.to_string()))
             .with_context(|| format!("{method}: the browser has gone"))?;
         loop {
-            let message = self.socket.read().with_context(|| format!("{method}: the browser does not answer"))?;
-            let Message::Text(text) = message else { continue };
-            let mut message: Value = serde_json::from_str(&text)?;
+            let mut message = self.next().with_context(|| method.to_owned())?;
             if message["id"] != json!(self.last_id) {
                 self.note_event(&message);
             } else if message["type"] == "success" {
@@ -80,10 +97,13 @@ impl Firefox {
 
     fn note_event(&mut self, event: &Value) {
         let params = &event["params"];
-        if event["method"] == "log.entryAdded" {
-            self.log.console.push(params.to_string());
-        } else if let Some(url) = params["request"]["url"].as_str() {
-            self.log.requests.push(url.to_owned());
+        match event["method"].as_str() {
+            Some("log.entryAdded") => self.log.console.push(params.to_string()),
+            Some("input.fileDialogOpened") => self.file_input = Some(params["element"].clone()),
+            Some("network.beforeRequestSent") => {
+                self.log.requests.push(params["request"]["url"].as_str().unwrap_or_default().to_owned());
+            }
+            _ => {}
         }
     }
 
@@ -108,6 +128,7 @@ impl Browser for Firefox {
         let blank = json!({ "context": self.context, "url": "about:blank", "wait": "complete" });
         self.call("browsingContext.navigate", blank)?;
         self.log = PageLog::new(page);
+        self.file_input = None;
         let navigation = json!({ "context": self.context, "url": self.log.url, "wait": "complete" });
         self.call("browsingContext.navigate", navigation).map(drop)
     }
@@ -148,6 +169,17 @@ impl Browser for Firefox {
         let presses = text.chars().map(|letter| if letter == '\n' { enter } else { letter });
         let actions = presses.flat_map(|key| ["keyDown", "keyUp"].map(|kind| json!({ "type": kind, "value": key })));
         self.perform(json!({ "type": "key" }), actions.collect())
+    }
+
+    fn choose_file(&mut self, name: &str, text: &str) -> Result<()> {
+        let file = self.profile.join(name);
+        std::fs::write(&file, text).with_context(|| file.display().to_string())?;
+        while self.file_input.is_none() {
+            let event = self.next()?;
+            self.note_event(&event);
+        }
+        let files = json!({ "context": self.context, "element": self.file_input, "files": [file] });
+        self.call("input.setFiles", files).map(drop)
     }
 
     fn log(&self) -> &PageLog {

@@ -66,6 +66,9 @@ const MARK_OF_A_WAIT: &str = "(() => {
     return [box.x + timeline.x(since_ns + length_ns), box.y + row.top + 4];
 })()";
 
+const FOCUS: &str = "document.activeElement.id";
+const LAG: &str = "document.getElementById('lag').toDataURL()";
+
 const USES: &[ControlUse] = &[
     control_use("timeline", Gesture::Hover, HOVER),
     control_use("timeline", Gesture::Wheel, VIEW),
@@ -73,20 +76,38 @@ const USES: &[ControlUse] = &[
     control_use("timeline", Gesture::Keys(&["+", "=", "ArrowRight", "ArrowLeft", "-", "Home"]), VIEW),
     control_use("timeline", Gesture::Keys(&["Enter", "ArrowDown", "p", "n"]), REASONS),
     control_use("timeline", Gesture::ClickAt(MARK_OF_A_WAIT), EXPLAINED),
+    control_use("show-difference", Gesture::Keys(&["Enter"]), VIEW),
     control_use("next-difference", Gesture::Click, REASONS),
+    control_use("next-difference", Gesture::Keys(&["Enter"]), REASONS),
     control_use("finding-A-0", Gesture::Click, EXPLAINED),
     control_use("wait-A-0", Gesture::Click, EXPLAINED),
+    control_use("finding-A-0", Gesture::Keys(&["Enter"]), EXPLAINED),
+    control_use("wait-A-1", Gesture::Keys(&["Enter"]), EXPLAINED),
     control_use("colour", Gesture::Choose, TIMELINE),
+    control_use("colour", Gesture::Keys(&["ArrowDown", "ArrowUp"]), TIMELINE),
+    control_use("task", Gesture::Focus, FOCUS),
     control_use("task", Gesture::Type("worker"), TIMELINE),
     control_use("lane", Gesture::Choose, TIMELINE),
-    control_use("lag-task", Gesture::Choose, "document.getElementById('lag').toDataURL()"),
+    control_use("lane", Gesture::Keys(&["ArrowDown", "ArrowUp"]), TIMELINE),
+    control_use("lag", Gesture::Hover, "document.getElementById('lag-value').textContent"),
+    control_use("lag-task", Gesture::Choose, LAG),
+    control_use("lag-task", Gesture::Keys(&["ArrowDown", "ArrowUp"]), LAG),
     control_use("as-table-summary", Gesture::Click, "document.getElementById('segments').textContent"),
+    control_use("as-table-summary", Gesture::Keys(&["Enter"]), "document.getElementById('as-table').open"),
+    control_use("metrics-scroll", Gesture::Focus, FOCUS),
+    control_use("metrics-scroll", Gesture::Keys(&["ArrowRight"]), lab::METRICS_POSITION),
     control_use("save-png", Gesture::Click, lab::SAVED),
     control_use("save-svg", Gesture::Click, lab::SAVED),
+    control_use("save-png", Gesture::Keys(&["Enter"]), lab::SAVED),
+    control_use("save-svg", Gesture::Keys(&["Enter"]), lab::SAVED),
     control_use("charts-summary", Gesture::Click, LATENCY),
     control_use("family", Gesture::Choose, LATENCY),
+    control_use("family", Gesture::Keys(&["ArrowDown", "ArrowUp"]), LATENCY),
+    control_use("charts-summary", Gesture::Keys(&["Enter"]), "document.getElementById('charts').open"),
     control_use("run-a", Gesture::Choose, SHOWN),
+    control_use("run-a", Gesture::Keys(&["ArrowDown", "ArrowUp"]), SHOWN),
     control_use("run-b", Gesture::Choose, SHOWN),
+    control_use("run-b", Gesture::Keys(&["ArrowUp", "ArrowDown"]), SHOWN),
 ];
 
 pub(crate) fn run(root: &Path, args: &BrowserArgs) -> Result<()> {

@@ -5,7 +5,7 @@ mod links;
 mod native;
 pub(super) mod times;
 
-use super::controls::{ControlUse, Gesture, control_use, use_all_controls};
+use super::controls::{ControlUse, Device, Gesture, control_use, use_all_controls};
 use super::driver::Browser;
 use super::{WINDOWS, check_page};
 use crate::lab;
@@ -19,8 +19,12 @@ pub(super) const SETTLED: &str = "(async () => {
 })()";
 const FOUND: &str = "document.getElementById('found').textContent";
 const FOUND_NOTHING: &str = "document.getElementById('found').textContent || 'nothing'";
-/// Text of the button once the link is copied, or is not.
-const SHARED: &str = "document.getElementById('share').textContent";
+/// Number of times that the button has reported the link.
+const NR_SHARED: &str = "(() => {
+    const share = document.getElementById('share');
+    globalThis.shared ??= (new MutationObserver(() => shared.push(share.textContent)).observe(share, { childList: true }), []);
+    return shared.filter((text) => text !== 'Copy link').length;
+})()";
 /// Name and form of the file that was saved last; nothing if it cannot be read.
 pub(super) const SAVED: &str = "(async () => {
     const { name, content } = fairlab.saved() ?? {};
@@ -36,27 +40,54 @@ const VIEW: &str = "JSON.stringify(fairlab.timeline.view)";
 const CHOSEN: &str = "JSON.stringify(fairlab.timeline.chosen)";
 const REASONS: &str = "document.getElementById('why').textContent";
 
+const FOCUS: &str = "document.activeElement.id";
+const LAG: &str = "document.getElementById('lag').toDataURL()";
+const IS_EDITED: &str = "document.getElementById('edit').open";
+const SEGMENTS: &str = "document.getElementById('segments').textContent";
+const FILE: &str = "cpus 2\nend 20ms\ntask a n=3 loop run 1ms sleep 1ms\n";
+
+const TIMELINE: &str = "document.getElementById('timeline').toDataURL()";
+const LATENCY: &str = "document.getElementById('latency').toDataURL()";
+/// Part of the table of metrics that is shown.
+pub(super) const METRICS_POSITION: &str = "document.getElementById('metrics-scroll').scrollLeft";
+
 const USES: &[ControlUse] = &[
     control_use("knob-base_slice_ns", Gesture::Keys(&["ArrowLeft", "ArrowLeft"]), SETTLED),
     control_use("knob-base_slice_ns", Gesture::Click, SETTLED),
+    control_use("knob-base_slice_ns-value", Gesture::Focus, FOCUS),
     control_use("knob-base_slice_ns-value", Gesture::Keys(&["ArrowUp", "ArrowDown"]), SETTLED),
     control_use("remove-base_slice_ns", Gesture::Click, KNOBS),
+    control_use("find", Gesture::Focus, FOCUS),
     control_use("find", Gesture::Type("idle cpu utilisation"), FOUND),
     control_use("find", Gesture::Keys(&["Escape"]), FOUND_NOTHING),
     control_use("find", Gesture::Type("sis_util"), FOUND),
     control_use("add-SIS_UTIL", Gesture::Click, SETTLED),
     control_use("demo-SIS_UTIL", Gesture::Click, SETTLED),
     control_use("knob-SIS_UTIL", Gesture::Click, SETTLED),
+    control_use("knob-SIS_UTIL", Gesture::Keys(&[" "]), SETTLED),
+    control_use("remove-SIS_UTIL", Gesture::Keys(&["Enter"]), KNOBS),
+    control_use("workload", Gesture::Select("scenarios/hello.json"), SETTLED),
+    control_use("find", Gesture::Type("sis_util"), FOUND),
+    control_use("add-SIS_UTIL", Gesture::Keys(&["Enter"]), SETTLED),
+    control_use("demo-SIS_UTIL", Gesture::Keys(&["Enter"]), SETTLED),
     control_use("remove-SIS_UTIL", Gesture::Click, KNOBS),
+    control_use("workload", Gesture::Keys(&["ArrowDown"]), SETTLED),
     control_use("workload", Gesture::Select("scenarios/eevdf.scn"), SETTLED),
     control_use("finding-A-0", Gesture::Click, REASONS),
+    control_use("timeline", Gesture::Click, REASONS),
+    control_use("finding-A-0", Gesture::Keys(&["Enter"]), REASONS),
     control_use("machine", Gesture::Select("laptop-8"), SETTLED),
-    control_use("edit-summary", Gesture::Click, "document.getElementById('edit').open"),
+    control_use("machine", Gesture::Keys(&["ArrowDown", "ArrowUp"]), SETTLED),
+    control_use("edit-summary", Gesture::Click, IS_EDITED),
+    control_use("text", Gesture::Focus, FOCUS),
     control_use("text", Gesture::Type("# edited\n"), "document.getElementById('text').value"),
-    control_use("edit-summary", Gesture::Click, "document.getElementById('edit').open"),
-    control_use("open", Gesture::Open("mine.scn", "cpus 2\nend 20ms\ntask a n=3 loop run 1ms sleep 1ms\n"), SETTLED),
-    control_use("share", Gesture::Click, SHARED),
+    control_use("edit-summary", Gesture::Keys(&["Enter"]), IS_EDITED),
+    control_use("open", Gesture::Open(Device::Mouse, "mine.scn", FILE), SETTLED),
+    control_use("open", Gesture::Open(Device::Keyboard, "yours.scn", FILE), SETTLED),
+    control_use("share", Gesture::Click, NR_SHARED),
+    control_use("share", Gesture::Keys(&["Enter"]), NR_SHARED),
     control_use("kernel", Gesture::Select("5.4"), SETTLED),
+    control_use("kernel", Gesture::Keys(&["ArrowUp", "ArrowDown"]), SETTLED),
     control_use("workload", Gesture::Select("scenarios/hello.json"), SETTLED),
     control_use("find", Gesture::Type("slice base"), FOUND),
     control_use("find", Gesture::Keys(&["Enter"]), KNOBS),
@@ -64,22 +95,37 @@ const USES: &[ControlUse] = &[
     control_use("timeline", Gesture::Wheel, VIEW),
     control_use("show-difference", Gesture::Click, VIEW),
     control_use("timeline", Gesture::Keys(&["+", "=", "ArrowRight", "ArrowLeft", "-", "Home"]), VIEW),
+    control_use("show-difference", Gesture::Keys(&["Enter"]), VIEW),
     control_use("timeline", Gesture::Keys(&["Enter", "ArrowDown", "ArrowUp", "n", "n", "p"]), CHOSEN),
     control_use("timeline", Gesture::Click, REASONS),
     control_use("save-png", Gesture::Click, SAVED),
     control_use("save-svg", Gesture::Click, SAVED),
     control_use("save-spec", Gesture::Click, SAVED),
-    control_use("lane", Gesture::Choose, "document.getElementById('timeline').toDataURL()"),
-    control_use("colour", Gesture::Choose, "document.getElementById('timeline').toDataURL()"),
-    control_use("task", Gesture::Type("hog"), "document.getElementById('timeline').toDataURL()"),
+    control_use("save-png", Gesture::Keys(&["Enter"]), SAVED),
+    control_use("save-svg", Gesture::Keys(&["Enter"]), SAVED),
+    control_use("save-spec", Gesture::Keys(&["Enter"]), SAVED),
+    control_use("lane", Gesture::Choose, TIMELINE),
+    control_use("lane", Gesture::Keys(&["ArrowDown", "ArrowUp"]), TIMELINE),
+    control_use("colour", Gesture::Choose, TIMELINE),
+    control_use("colour", Gesture::Keys(&["ArrowDown", "ArrowUp"]), TIMELINE),
+    control_use("task", Gesture::Focus, FOCUS),
+    control_use("task", Gesture::Type("hog"), TIMELINE),
     control_use("task", Gesture::Keys(&["Escape"]), "document.getElementById('task').value || 'nothing'"),
     control_use("next-difference", Gesture::Click, REASONS),
+    control_use("next-difference", Gesture::Keys(&["Enter"]), REASONS),
     control_use("wait-A-0", Gesture::Click, REASONS),
-    control_use("charts-summary", Gesture::Click, "document.getElementById('latency').toDataURL()"),
-    control_use("family", Gesture::Choose, "document.getElementById('latency').toDataURL()"),
-    control_use("lag-task", Gesture::Select("hog-9"), "document.getElementById('lag').toDataURL()"),
-    control_use("as-table-summary", Gesture::Click, "document.getElementById('segments').textContent"),
+    control_use("wait-A-1", Gesture::Keys(&["Enter"]), REASONS),
+    control_use("metrics-scroll", Gesture::Focus, FOCUS),
+    control_use("metrics-scroll", Gesture::Keys(&["ArrowRight"]), METRICS_POSITION),
+    control_use("charts-summary", Gesture::Click, LATENCY),
+    control_use("family", Gesture::Choose, LATENCY),
+    control_use("family", Gesture::Keys(&["ArrowDown", "ArrowUp"]), LATENCY),
+    control_use("charts-summary", Gesture::Keys(&["Enter"]), "document.getElementById('charts').open"),
+    control_use("lag-task", Gesture::Select("hog-9"), LAG),
+    control_use("lag-task", Gesture::Keys(&["ArrowDown", "ArrowUp"]), LAG),
+    control_use("as-table-summary", Gesture::Click, SEGMENTS),
     control_use("timeline", Gesture::Keys(&["+", "+"]), "document.getElementById('segments-title').textContent"),
+    control_use("as-table-summary", Gesture::Keys(&["Enter", "Enter"]), "document.getElementById('as-table').open"),
     control_use("timeline", Gesture::Drag, VIEW),
 ];
 
