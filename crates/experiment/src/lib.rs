@@ -2,7 +2,7 @@
 //! Experiments: repeated runs of arms in pairs that share a seed, and statistical tests of their differences.
 //!
 //! [`metrics`] extracts numbers from the JSON result of a run. [`comparison`] compares arms, with the changes of
-//! [`intervals`], the test of [`rank`] and the minimum detectable effect of [`power`]. [`bisect`] finds the switches among many that
+//! [`intervals`], the test of [`rank`] and the minimum detectable effect of [`power`]; [`report`] has its sentences. [`bisect`] finds the switches among many that
 //! cause a difference. An implementation of [`Arms`] defines how an arm is run.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests advance machines by hand"))]
@@ -20,6 +20,7 @@ pub mod path;
 pub mod pool;
 pub mod power;
 pub mod rank;
+pub mod report;
 pub mod states;
 pub mod statistics;
 #[cfg(test)]

@@ -8,7 +8,6 @@ use crate::error::RequestError;
 use crate::facts::apply_facts;
 use crate::input::{InputFile, ReadMachine};
 use crate::kernels::Kernel;
-use crate::kernels::additions::MissingAddition;
 use crate::settings::Settings;
 use crate::spec::{BenchSpec, RunSpec, WorkloadSpec};
 use crate::values::{CallCosts, CostChoice, CostSource, GovernorName, Plain, kernel_from_name};
@@ -21,6 +20,7 @@ use fairlab_machine::hardware::{FrequencyDomain, Governor, Hardware, SchedutilCo
 use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_machine::vary::{StartGroups, vary_starts};
 use fairlab_measure::bench::BenchObserver;
+use fairlab_measure::missing_addition::MissingAddition;
 use fairlab_measure::summary::{RunSubject, Settling};
 use fairlab_sched::units::Nanos;
 use fairlab_traces::trace_jsonl::TraceOptions;

@@ -2,11 +2,12 @@
 //! The arms of an experiment as trials that can be run.
 
 use crate::execution::trial::{Trial, TrialResult};
-use crate::output::experiment::notes::Note;
 use crate::output::progress::{Progress, RunsProgress};
 use crate::values::arms::Arm;
 use crate::values::error::CliError;
 use fairlab_experiment::metrics::RequestedMetric;
+use fairlab_experiment::report::facts::RunFacts;
+use fairlab_experiment::report::notes::Note;
 use fairlab_experiment::{Arms, Observation};
 use fairlab_measure::summary::RunSummary;
 use fairlab_run::job::RunOutputs;
@@ -49,14 +50,6 @@ pub(crate) struct TrialArms<'a> {
     facts: Mutex<BTreeMap<usize, RunFacts>>,
 }
 
-/// Facts about the runs of an arm that are not metrics.
-#[derive(Debug, Default)]
-struct RunFacts {
-    assumptions: BTreeSet<String>,
-    has_zero_costs: bool,
-    has_no_idle_energy: bool,
-}
-
 /// Callback with arm, seed and result of a run that was not stopped.
 pub(crate) type RunObserverFn<'a> = Box<dyn Fn(usize, u64, Result<&TrialResult, &CliError>) + Sync + 'a>;
 
@@ -91,19 +84,9 @@ impl<'a> TrialArms<'a> {
     /// Returns notes on the runs that do not follow from metrics.
     pub(crate) fn facts(&self, arms: &[Arm]) -> Vec<Note> {
         let facts = self.facts.lock().expect("noting does not panic");
-        let assumptions: BTreeSet<&String> = facts.values().flat_map(|facts| &facts.assumptions).collect();
-        let mut notes: Vec<Note> =
-            assumptions.into_iter().map(|assumption| Note::Assumption { assumption: assumption.clone() }).collect();
-        let free = facts.iter().filter(|(_, facts)| facts.has_zero_costs);
-        let free: Vec<String> = free.map(|(&arm, _)| arms[arm].name.clone()).collect();
-        if !free.is_empty() {
-            let is_everywhere = free.len() == facts.len();
-            notes.push(Note::ZeroCosts { arms: free, is_everywhere });
-        }
-        if facts.values().any(|facts| facts.has_no_idle_energy) {
-            notes.push(Note::NoIdleEnergy);
-        }
-        notes
+        let facts: Vec<(&str, &RunFacts)> =
+            facts.iter().map(|(&arm, facts)| (arms[arm].name.as_str(), facts)).collect();
+        RunFacts::notes(&facts)
     }
 
     /// Returns these trials without progress output.
@@ -189,8 +172,11 @@ impl Arms for TrialArms<'_> {
                 *known = (seed, result.summary.uncommon_costs());
             }
         }
-        self.note_facts(arm, &result);
-        let observation = Observation::from_result(&result.json(), self.asked).map_err(CliError::Input)?;
+        let json = result.json();
+        let mut facts = self.facts.lock().expect("noting does not panic");
+        facts.entry(arm).or_default().add(&json, result.has_zero_costs);
+        drop(facts);
+        let observation = Observation::from_result(&json, self.asked).map_err(CliError::Input)?;
         if !self.outputs.is_empty() {
             self.results.lock().expect("noting does not panic").insert(arm, result.summary);
         }
@@ -199,14 +185,6 @@ impl Arms for TrialArms<'_> {
 }
 
 impl TrialArms<'_> {
-    fn note_facts(&self, arm: usize, result: &TrialResult) {
-        let mut facts = self.facts.lock().expect("noting does not panic");
-        let of_arm = facts.entry(arm).or_default();
-        of_arm.assumptions.extend(result.summary.assumptions.iter().cloned());
-        of_arm.has_zero_costs |= result.has_zero_costs;
-        of_arm.has_no_idle_energy |= result.summary.energy.as_ref().is_some_and(|energy| energy.idle_uj.is_none());
-    }
-
     /// Returns the error of a benchmark that has not ended although it has to.
     fn check_end(&self, arm: usize, result: TrialResult) -> Result<TrialResult, CliError> {
         if !self.has_to_end || result.bench.as_ref().is_none_or(|bench| bench["is_done"] != false) {

@@ -2,32 +2,8 @@
 //! Numbers for people: times with three digits, percentages, bars, sizes, lists of CPUs.
 
 pub(crate) use fairlab_board::format_cpu_list;
-pub(crate) use fairlab_measure::plural::cpus_named;
-
-/// Formats a number with its noun, in the plural unless the number is 1: `1 run`, `2 runs`, `2 passes`.
-pub(crate) fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
-    let ending = if noun.ends_with("ss") || noun.ends_with("ch") { "es" } else { "s" };
-    fairlab_measure::plural::counted(number, noun, &format!("{noun}{ending}"))
-}
-
-/// Formats a time with three digits, in the unit that suits it.
-pub(crate) fn time(ns: u64) -> String {
-    let (unit, name) = match ns {
-        0 => return "0".to_owned(),
-        1..1_000 => return format!("{ns}ns"),
-        1_000..1_000_000 => (1e3, "us"),
-        1_000_000..1_000_000_000 => (1e6, "ms"),
-        _ => (1e9, "s"),
-    };
-    let value = ns as f64 / unit;
-    // Rounded before the number of digits is chosen, so that 9.999 becomes 10.0 and not 10.00.
-    let digits = match value {
-        ..9.995 => 2,
-        ..99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.digits$}{name}")
-}
+pub(crate) use fairlab_measure::figures::time;
+pub(crate) use fairlab_measure::plural::{counted_regular as counted, cpus_named};
 
 /// Formats a share in percent with one decimal; a dash if the whole is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
@@ -90,15 +66,6 @@ pub(crate) fn ratio(ratio: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_have_three_digits() {
-        let cases = [(0, "0"), (999, "999ns"), (1_000, "1.00us"), (9_996, "10.0us"), (123_456, "123us")];
-        for (ns, text) in cases {
-            assert_eq!(time(ns), text);
-        }
-        assert_eq!((time(99_960_000).as_str(), time(12_345_678_901).as_str()), ("100ms", "12.3s"));
-    }
 
     #[test]
     fn only_exact_shares_print_as_0_or_100_percent() {

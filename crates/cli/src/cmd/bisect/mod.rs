@@ -6,7 +6,6 @@ mod switches;
 
 use crate::args::bisect::BisectArgs;
 use crate::execution::trial::{Trial, Workloads, share_costs};
-use crate::output::experiment::formats::{metric_text, signed};
 use crate::output::figures::counted;
 use crate::output::table::Table;
 use crate::output::{Output, Styles, wrap};
@@ -14,6 +13,7 @@ use crate::values::arms::Arm;
 use crate::values::error::CliError;
 use fairlab_experiment::bisect::{BisectOptions, Culprits, SwitchEffect, find};
 use fairlab_experiment::metrics::Metric;
+use fairlab_experiment::report::values::{metric_text, signed};
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_run::values::Starts;
 use serde_json::json;

@@ -5,12 +5,12 @@
 //! nothing, however large it is, or where no metric is judged.
 
 use crate::args::compare::{CompareArgs, FailOn};
-use crate::output::experiment::report::ExperimentReport;
 use crate::output::figures::counted;
 use crate::values::error::CliError;
 use fairlab_experiment::Observation;
 use fairlab_experiment::comparison::{ChangeVerdict, Comparison, ComparisonRules, compare};
 use fairlab_experiment::rank::enough;
+use fairlab_experiment::report::ComparisonReport;
 use fairlab_workload::message::Message;
 
 /// Refuses, after a first repetition, what could not fail. Without a gate there is no first repetition.
@@ -53,7 +53,7 @@ fn refuse_unjudged(comparison: &Comparison) -> Result<(), CliError> {
 }
 
 /// Why a comparison that found nothing says nothing, if that is so.
-fn untested_error(report: &ExperimentReport) -> Option<CliError> {
+fn untested_error(report: &ComparisonReport) -> Option<CliError> {
     let comparison = &report.comparison;
     let has =
         |verdict: ChangeVerdict| comparison.rows.iter().flat_map(|row| &row.changes).any(|one| one.verdict == verdict);
@@ -81,7 +81,7 @@ fn untested_error(report: &ExperimentReport) -> Option<CliError> {
 }
 
 /// Fails if the comparison found what it was to fail on.
-pub(super) fn gate(args: &CompareArgs, report: &ExperimentReport) -> Result<(), CliError> {
+pub(super) fn gate(args: &CompareArgs, report: &ComparisonReport) -> Result<(), CliError> {
     let Some(fail_on) = args.fail_on else { return Ok(()) };
     let least = args.at_least.unwrap_or(0.0);
     let mut found = Vec::new();

@@ -19,10 +19,11 @@ use crate::values::error::{CliError, command_line};
 use crate::values::interrupt;
 use crate::values::whole_file::AtomicFile;
 use fairlab_experiment::comparison::{Comparison, ComparisonRules};
+use fairlab_experiment::report::ComparisonReport;
 use fairlab_experiment::{repeat, until_found};
+use fairlab_measure::missing_addition::MissingAddition;
 use fairlab_run::first_difference::{FirstDifference, first_difference};
 use fairlab_run::job::RunOutputs;
-use fairlab_run::kernels::additions::MissingAddition;
 use fairlab_run::spec::RunSpec;
 use fairlab_run::values::{EngineName, Starts};
 use fairlab_workload::message::Message;
@@ -147,18 +148,20 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     let first_differences = first_differences(&specs, &found.0)?;
     let report = ExperimentReport {
         schema: report::SCHEMA,
-        arms: arms.iter().map(|arm| arm.name.clone()).collect(),
-        subjects,
-        missing,
-        comparison: found.0,
-        checks: found.1,
-        is_varied: arms_of.is_varied(),
-        first_seed: (!seedless).then_some(first_seed),
-        command: command_line(),
-        cut_short_of_runs: stopped_by.map(|_| whole),
-        facts: arms_of.facts(arms),
+        compared: ComparisonReport {
+            arms: arms.iter().map(|arm| arm.name.clone()).collect(),
+            subjects,
+            missing,
+            comparison: found.0,
+            checks: found.1,
+            is_varied: arms_of.is_varied(),
+            first_seed: (!seedless).then_some(first_seed),
+            command: command_line(),
+            cut_short_of_runs: stopped_by.map(|_| whole),
+            facts: arms_of.facts(arms),
+            has_all_rows: args.all || is_single,
+        },
         results: arms_of.take_results(),
-        has_all_rows: args.all || is_single,
         first_differences,
     };
     write_reports(output, args, &report)?;
@@ -166,7 +169,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         // A condition on all repetitions cannot be checked.
         return Err(CliError::Stopped { signal });
     }
-    gate::gate(args, &report)
+    gate::gate(args, &report.compared)
 }
 
 /// Returns the first difference of each arm from the first one, as far as the built-in scheduler runs both with one workload.

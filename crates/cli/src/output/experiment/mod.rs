@@ -2,6 +2,4 @@
 //! Output of experiments: their report, and the formats in which it is written.
 
 pub(crate) mod formats;
-pub(crate) mod notes;
 pub(crate) mod report;
-mod verdict;

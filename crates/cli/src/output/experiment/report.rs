@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Report of an experiment, for all output formats: arms, comparison, and notes about the method.
+//! Report of an experiment, for all output formats: the comparison of its arms, first differences and results.
 
-use super::notes::{NeededRuns, Note, RepetitionsNote, Statement, TooFewNote};
-use super::verdict::ArmVerdict;
-use fairlab_experiment::comparison::{Comparison, MetricRow};
-use fairlab_experiment::work::is_at_equal_work;
-use fairlab_measure::summary::{RunSubject, RunSummary};
+use fairlab_experiment::report::ComparisonReport;
+use fairlab_experiment::report::notes::{Note, Statement};
+use fairlab_experiment::report::verdict::ArmVerdict;
+use fairlab_measure::summary::RunSummary;
 use fairlab_run::first_difference::FirstDifference;
-use fairlab_run::kernels::additions::MissingAddition;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -19,39 +17,15 @@ pub(crate) const SCHEMA: &str = "experiment/3";
 pub(crate) struct ExperimentReport {
     /// The form of this.
     pub(crate) schema: &'static str,
-    /// Names of the arms.
-    pub(crate) arms: Vec<String>,
-    /// Workload, machine and kernel of each arm.
-    pub(crate) subjects: Vec<RunSubject>,
-    /// Additions that the workload of each arm uses and its kernel does not have. The arm runs without them.
-    pub(crate) missing: Vec<Vec<MissingAddition>>,
-    /// The arms beside each other.
-    pub(crate) comparison: Comparison,
-    /// Of an experiment that went on until something was found: how often results were looked at, and whether time was up.
-    #[serde(rename = "looks")]
-    pub(crate) checks: Option<(u32, bool)>,
-    /// Whether start times and run lengths vary too, not only the scheduler's random numbers.
-    pub(crate) is_varied: bool,
-    /// The seed of the first repetition; none if there is one run of each, as after a boot.
-    pub(crate) first_seed: Option<u64>,
-    /// The command that repeats it.
-    pub(crate) command: Vec<String>,
-    /// Requested number of repetitions, if a signal ended the experiment; 0 if it had no number.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) cut_short_of_runs: Option<u64>,
-    /// Notes on the runs that do not follow from metrics: assumptions about the workload, arms without costs of kernel
-    /// code.
-    #[serde(skip)]
-    pub(crate) facts: Vec<Note>,
+    /// Comparison of the arms, with its sentences.
+    #[serde(flatten)]
+    pub(crate) compared: ComparisonReport,
     /// For each arm, the first moment of the first repetition at which it and the first arm run different tasks; null for the
     /// first arm, for equal runs, if one of the two has a compiled-kernel engine or a workload of its own, and after a signal.
     pub(crate) first_differences: Vec<Option<FirstDifference>>,
     /// Summary of each arm's run, if each arm ran once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) results: Vec<RunSummary>,
-    /// Whether text output has the rows of all metrics.
-    #[serde(skip)]
-    pub(crate) has_all_rows: bool,
 }
 
 /// Experiment with its sentences, as JSON.
@@ -68,133 +42,7 @@ pub(crate) struct ExperimentDocument<'a> {
 impl ExperimentReport {
     /// Returns the report with its sentences.
     pub(crate) fn document(&self) -> ExperimentDocument<'_> {
-        let verdicts = (1..self.arms.len()).map(|arm| self.verdict(arm).into()).collect();
-        ExperimentDocument { report: self, verdicts, notes: self.notes().into_iter().map(Statement::from).collect() }
-    }
-
-    /// Returns the title: workload, machine and kernel.
-    pub(crate) fn title(&self) -> String {
-        let same = |what: fn(&RunSubject) -> &str| {
-            let first = what(&self.subjects[0]);
-            self.subjects.iter().all(|subject| what(subject) == first).then(|| first.to_owned())
-        };
-        let workload = same(|subject| &subject.workload).unwrap_or_else(|| "several workloads".to_owned());
-        let machine = match same(|subject| &subject.machine).as_deref() {
-            None => "several machines".to_owned(),
-            Some("scenario") => "its own machine".to_owned(),
-            Some(machine) => machine.to_owned(),
-        };
-        let kernel =
-            same(|subject| &subject.kernel).map_or_else(|| "several kernels".to_owned(), |one| format!("kernel {one}"));
-        format!("{workload}: on {machine}, {kernel}")
-    }
-
-    /// Returns the note for the first line if a signal ended the experiment.
-    pub(crate) fn stop_note(&self) -> Option<Note> {
-        let done = self.comparison.repetitions;
-        self.cut_short_of_runs.map(|requested| Note::Stopped { done, requested: (requested > 0).then_some(requested) })
-    }
-
-    /// The title without where it ran.
-    pub(crate) fn workload(&self) -> &str {
-        &self.subjects[0].workload
-    }
-
-    fn repetitions(&self) -> RepetitionsNote {
-        let Comparison { repetitions, distinct, .. } = self.comparison;
-        RepetitionsNote { repetitions, distinct, first_seed: self.first_seed, is_varied: self.is_varied }
-    }
-
-    /// Returns a note for each addition that an arm runs without.
-    pub(crate) fn missing_notes(&self) -> impl Iterator<Item = Note> {
-        let arms = self.arms.iter().zip(&self.missing);
-        arms.flat_map(|(arm, missing)| {
-            missing.iter().map(|missing| Note::MissingAddition { arm: arm.clone(), missing: missing.clone() })
-        })
-    }
-
-    /// Returns a note for each arm that is the same as the first.
-    pub(crate) fn identical_arms(&self) -> impl Iterator<Item = Note> {
-        (1..self.arms.len()).filter(|arm| self.is_identical(*arm)).map(|arm| {
-            let (arm, first) = (self.arms[arm].clone(), self.arms[0].clone());
-            Note::IdenticalArms { arm, first }
-        })
-    }
-
-    /// Whether all runs of an arm are those of the first arm, in every event and metric.
-    pub(crate) fn is_identical(&self, arm: usize) -> bool {
-        self.comparison.identical[arm - 1]
-    }
-
-    /// Whether sums are compared at equal work.
-    pub(crate) fn has_equal_work(&self) -> bool {
-        self.comparison.rows.iter().any(|row| is_at_equal_work(&row.metric))
-    }
-
-    /// Returns all notes.
-    pub(crate) fn notes(&self) -> Vec<Note> {
-        let comparison = &self.comparison;
-        let mut notes: Vec<Note> = self.stop_note().into_iter().collect();
-        notes.push(Note::Repetitions(self.repetitions()));
-        notes.extend(self.missing_notes());
-        notes.extend(self.facts.iter().cloned());
-        notes.extend(self.identical_arms());
-        notes.extend(comparison.split_runs().into_iter().map(|split| Note::of_split_runs(split, &self.arms)));
-        notes.extend(comparison.pair_ends().map(|ends| Note::of_pair_ends(&ends, &self.arms)));
-        if comparison.is_per_second {
-            notes.push(Note::PerSecond);
-        }
-        if self.has_equal_work() {
-            notes.push(Note::EqualWork { first: self.arms[0].clone() });
-        }
-        if let Some((nr_times, is_out_of_time)) = self.checks {
-            notes.push(Note::RepeatedTests { nr_times, is_out_of_time });
-        }
-        if comparison.tests > 0 {
-            notes.push(Note::Tests {
-                nr_tests: comparison.tests,
-                level_percent: 100.0 * comparison.level,
-                has_abbreviations: self.has_all_rows,
-            });
-            notes.push(Note::Intervals { method: comparison.interval_method, nr_pairs: comparison.distinct });
-            notes.extend(self.too_few().map(Note::TooFew));
-            notes.extend(self.needed_repetitions());
-        }
-        notes.extend(self.partial_note());
-        notes
-    }
-
-    /// Returns a note with the names of the metrics that some runs lack.
-    pub(crate) fn partial_note(&self) -> Option<Note> {
-        let metrics: Vec<String> = self.comparison.partial.iter().map(|row| row.metric.name.clone()).collect();
-        (!metrics.is_empty()).then_some(Note::Partial { metrics })
-    }
-
-    /// Returns a note if so few repetitions cannot give a significant result, with the number that could.
-    pub(crate) fn too_few(&self) -> Option<TooFewNote> {
-        let Comparison { repetitions, distinct, tests, enough, level, .. } = self.comparison;
-        self.comparison.is_too_few().then_some(TooFewNote {
-            distinct,
-            has_duplicates: distinct < repetitions,
-            nr_tests: tests,
-            level_percent: 100.0 * level,
-            enough,
-        })
-    }
-
-    /// Returns the number of repetitions that detect the difference of `--detect`, over all metrics.
-    fn needed_repetitions(&self) -> Option<Note> {
-        let needed = |row: &MetricRow| {
-            let runs = row.changes.iter().filter_map(|change| change.needed).max()?;
-            Some(NeededRuns { runs, metric: row.metric.name.clone() })
-        };
-        let all: Vec<NeededRuns> = self.comparison.rows.iter().filter_map(needed).collect();
-        let (least, most) = (all.iter().min()?.clone(), all.iter().max()?.clone());
-        Some(Note::NeededRepetitions {
-            detect_percent: self.comparison.detect_percent,
-            least,
-            most,
-            nr_metrics: all.len(),
-        })
+        let Self { compared, .. } = self;
+        ExperimentDocument { report: self, verdicts: compared.verdicts(), notes: compared.statements() }
     }
 }

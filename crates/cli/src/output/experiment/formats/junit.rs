@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A comparison as JUnit's XML: a suite for each arm, a case for each metric that is judged. What became worse has failed.
 
-use super::super::notes::Note;
-use super::ExperimentReport;
-use super::values::figure_text;
 use fairlab_experiment::comparison::{ChangeVerdict, MetricRow};
 use fairlab_experiment::metrics::MetricDirection;
+use fairlab_experiment::report::ComparisonReport;
+use fairlab_experiment::report::notes::Note;
+use fairlab_experiment::report::values::figure_text;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 use std::io;
 
-pub(super) fn text(report: &ExperimentReport) -> io::Result<String> {
+pub(super) fn text(report: &ComparisonReport) -> io::Result<String> {
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
     let rows: Vec<&MetricRow> =
@@ -49,7 +49,7 @@ pub(super) fn text(report: &ExperimentReport) -> io::Result<String> {
     Ok(text + "\n")
 }
 
-fn case(writer: &mut Writer<Vec<u8>>, report: &ExperimentReport, row: &MetricRow, which: usize) -> io::Result<()> {
+fn case(writer: &mut Writer<Vec<u8>>, report: &ComparisonReport, row: &MetricRow, which: usize) -> io::Result<()> {
     let text = change_text(row, which);
     let class = format!("{}.{}", report.workload(), report.arms[which]);
     let case = writer
@@ -73,7 +73,7 @@ fn case(writer: &mut Writer<Vec<u8>>, report: &ExperimentReport, row: &MetricRow
     Ok(())
 }
 
-fn skip_reason(report: &ExperimentReport, verdict: ChangeVerdict) -> Option<String> {
+fn skip_reason(report: &ComparisonReport, verdict: ChangeVerdict) -> Option<String> {
     match verdict {
         ChangeVerdict::Untested => Some("one repetition: there is no test".to_owned()),
         ChangeVerdict::TooFew => report.too_few().map(|note| Note::TooFew(note).to_string()),

@@ -5,22 +5,22 @@
 //! In the first two a positive change is one for the better, whichever way that is; so they leave out metrics of which neither way is. The
 //! robot's are changes as they are, of all metrics. None has a place for a verdict: where so few repetitions can find nothing, a line says so.
 
-use super::super::notes::Note;
-use super::ExperimentReport;
 use fairlab_experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
 use fairlab_experiment::metrics::MetricDirection;
+use fairlab_experiment::report::ComparisonReport;
+use fairlab_experiment::report::notes::Note;
 
-fn judged(report: &ExperimentReport) -> impl Iterator<Item = &MetricRow> {
+fn judged(report: &ComparisonReport) -> impl Iterator<Item = &MetricRow> {
     report.comparison.rows.iter().filter(|row| row.metric.better != MetricDirection::Neither)
 }
 
 /// The first word of what was run, as cases are called.
-fn case_name(report: &ExperimentReport) -> String {
+fn case_name(report: &ComparisonReport) -> String {
     let first = report.workload().split_whitespace().next().unwrap_or_default();
     std::path::Path::new(first).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }
 
-pub(super) fn std(report: &ExperimentReport) -> String {
+pub(super) fn std(report: &ComparisonReport) -> String {
     let mut text = String::new();
     let case = case_name(report);
     for (which, arm) in report.arms.iter().enumerate().skip(1) {
@@ -42,7 +42,7 @@ pub(super) fn std(report: &ExperimentReport) -> String {
     text + &too_few_note(report)
 }
 
-fn too_few_note(report: &ExperimentReport) -> String {
+fn too_few_note(report: &ComparisonReport) -> String {
     report.too_few().map_or_else(String::new, |note| format!("# {}\n", Note::TooFew(note)))
 }
 
@@ -54,7 +54,7 @@ fn arithmetic(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-pub(super) fn mmtests(report: &ExperimentReport) -> String {
+pub(super) fn mmtests(report: &ComparisonReport) -> String {
     let wide = report.arms.iter().map(|arm| arm.chars().count()).max().unwrap_or(0).max(24) + 2;
     let head = |text: &mut String| {
         text.push_str(&" ".repeat(32));
@@ -103,7 +103,7 @@ const fn is_found(change: &MetricChange) -> bool {
     matches!(change.verdict, ChangeVerdict::Better | ChangeVerdict::Worse)
 }
 
-pub(super) fn lkp(report: &ExperimentReport) -> String {
+pub(super) fn lkp(report: &ComparisonReport) -> String {
     let mut text = String::new();
     let subject = &report.subjects[0];
     let rule = "=".repeat(89);

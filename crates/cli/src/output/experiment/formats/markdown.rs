@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! A comparison as Markdown.
 
-use super::values::figure_text;
-use super::{ExperimentReport, metric_text};
 use crate::values::error::quote_for_shell;
 use fairlab_experiment::comparison::{ArmFigure, MetricRow};
+use fairlab_experiment::report::ComparisonReport;
+use fairlab_experiment::report::values::{figure_text, metric_text};
 
-pub(super) fn text(report: &ExperimentReport) -> String {
+pub(super) fn text(report: &ComparisonReport) -> String {
     let mut text = format!("### {}\n", escape_cell(&report.title()));
     for (which, arm) in report.arms.iter().enumerate().skip(1) {
         text.push_str(&format!(

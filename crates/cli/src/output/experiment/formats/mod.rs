@@ -5,15 +5,14 @@ mod junit;
 mod lists;
 mod markdown;
 mod text;
-mod values;
 
 use super::report::ExperimentReport;
 use crate::output::Styles;
 use crate::values::error::{CliError, quote_for_shell};
 use fairlab_experiment::page::{PageHead, page};
+use fairlab_experiment::report::ComparisonReport;
+use fairlab_experiment::report::values::metric_text;
 use fairlab_workload::message::Message;
-
-pub(crate) use values::{metric_text, signed};
 
 /// Output format of a comparison, by its name in `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,15 +48,16 @@ impl ReportFormat {
 
     /// Formats the report. Fails if the format's writer fails.
     pub(crate) fn render(self, report: &ExperimentReport, styles: Styles) -> Result<String, CliError> {
+        let compared = &report.compared;
         Ok(match self {
             Self::Text => text::text(report, styles),
-            Self::Std => with_stop_note(report, lists::std),
-            Self::Mmtests => with_stop_note(report, lists::mmtests),
-            Self::Lkp => with_stop_note(report, lists::lkp),
-            Self::Markdown => markdown::text(report),
+            Self::Std => with_stop_note(compared, lists::std),
+            Self::Mmtests => with_stop_note(compared, lists::mmtests),
+            Self::Lkp => with_stop_note(compared, lists::lkp),
+            Self::Markdown => markdown::text(compared),
             Self::Json => serde_json::to_string_pretty(&report.document()).map_err(CliError::failed)? + "\n",
-            Self::Html => html(report),
-            Self::Junit => junit::text(report).map_err(CliError::failed)?,
+            Self::Html => html(compared),
+            Self::Junit => junit::text(compared).map_err(CliError::failed)?,
         })
     }
 }
@@ -78,11 +78,11 @@ pub(crate) fn parse_format(text: &str) -> Result<RequestedFormat, Message> {
 }
 
 /// A form without notes; what a signal has cut short says so in a comment before it.
-fn with_stop_note(report: &ExperimentReport, form: fn(&ExperimentReport) -> String) -> String {
+fn with_stop_note(report: &ComparisonReport, form: fn(&ComparisonReport) -> String) -> String {
     report.stop_note().map_or_else(String::new, |stopped| format!("# {stopped}\n")) + &form(report)
 }
 
-fn html(report: &ExperimentReport) -> String {
+fn html(report: &ComparisonReport) -> String {
     let head = PageHead {
         title: report.title(),
         arms: report.arms.clone(),

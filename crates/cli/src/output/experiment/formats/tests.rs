@@ -42,9 +42,7 @@ fn report_of(repetitions: u64) -> ExperimentReport {
         machine: "xeon".to_owned(),
         kernel: "6.1".to_owned(),
     };
-    ExperimentReport {
-        first_differences: Vec::new(),
-        schema: crate::output::experiment::report::SCHEMA,
+    let compared = ComparisonReport {
         arms: vec!["unchanged".to_owned(), "NO_SIS_UTIL".to_owned()],
         subjects: vec![subject.clone(), subject],
         missing: vec![Vec::new(); 2],
@@ -55,8 +53,13 @@ fn report_of(repetitions: u64) -> ExperimentReport {
         command: vec!["fairlab".to_owned(), "compare".to_owned()],
         cut_short_of_runs: None,
         facts: Vec::new(),
-        results: Vec::new(),
         has_all_rows: false,
+    };
+    ExperimentReport {
+        schema: crate::output::experiment::report::SCHEMA,
+        compared,
+        first_differences: Vec::new(),
+        results: Vec::new(),
     }
 }
 
@@ -75,7 +78,8 @@ fn of_equal_changes_the_first_is_named() {
         ..Observation::default()
     };
     let repetitions: Vec<_> = (1..=12).map(|seed| vec![run(seed, 1.0), run(seed, 2.0)]).collect();
-    let report = ExperimentReport { comparison: compare(&repetitions, ComparisonRules::default()), ..report() };
+    let mut report = report();
+    report.compared.comparison = compare(&repetitions, ComparisonRules::default());
     let text = text::text(&report, STYLES).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("is worse than `unchanged` in 2 metrics, most in first (+100 %)"), "{text}");
 }
@@ -173,7 +177,8 @@ fn forms_are_known_by_name_and_may_have_a_file() {
 
 #[test]
 fn every_form_says_that_an_experiment_was_stopped() {
-    let cut = ExperimentReport { cut_short_of_runs: Some(20), ..report() };
+    let mut cut = report();
+    cut.compared.cut_short_of_runs = Some(20);
     for (name, form) in ReportFormat::ALL {
         let text = form.render(&cut, STYLES).expect("it can be written");
         let mark = if form == ReportFormat::Json { "\"cut_short_of_runs\": 20" } else { "after 12 of 20 repetitions" };

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! fairlab's own table: for each arm but the first, its metrics beside those of the first.
 
-use super::super::notes::Note;
-use super::super::verdict::{OtherMetrics, differs};
-use super::values::{figure_text, unsigned};
-use super::{ExperimentReport, metric_text, signed};
+use super::ExperimentReport;
 use crate::output::table::{Cell, Table};
 use crate::output::{Styles, sanitize, wrap};
-use fairlab_experiment::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
+use fairlab_experiment::comparison::{ArmFigure, ChangeVerdict, MetricRow};
+use fairlab_experiment::report::ComparisonReport;
+use fairlab_experiment::report::notes::Note;
+use fairlab_experiment::report::values::{change_text, figure_text, spread_text, unsigned, verdict_word};
+use fairlab_experiment::report::verdict::OtherMetrics;
 use fairlab_run::first_difference::FirstDifference;
 use fairlab_sched::units::Nanos;
 
-pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
+pub(super) fn text(experiment: &ExperimentReport, styles: Styles) -> String {
+    let report = &experiment.compared;
     let mut text = report.stop_note().map_or_else(String::new, |stopped| wrap(&stopped.to_string(), 2));
     text.push_str(&wrap(&styles.bold(&report.title()), 2));
     for (which, arm) in report.arms.iter().enumerate() {
@@ -23,17 +25,15 @@ pub(super) fn text(report: &ExperimentReport, styles: Styles) -> String {
     for which in 1..report.arms.len() {
         text.push('\n');
         text.push_str(&wrap(&styles.bold(&report.verdict(which).to_string()), 2));
-        let rows = report.comparison.rows.iter();
-        let (shown, others): (Vec<&MetricRow>, Vec<&MetricRow>) =
-            rows.partition(|row| report.has_all_rows || differs(&row.changes[which - 1]));
+        let (shown, others) = report.rows_of(which);
         if !shown.is_empty() {
             text.push('\n');
             text.push_str(&table(&shown, which, report, styles));
         }
         if !others.is_empty() {
-            text.push_str(&wrap(&OtherMetrics::new(&others, which).to_string(), 2));
+            text.push_str(&wrap(&format!("{}; --all prints them", OtherMetrics::new(&others, which)), 2));
         }
-        text.push_str(&first_difference(report, which));
+        text.push_str(&first_difference(experiment, which));
     }
     let partial = report.partial_note().filter(|_| report.has_all_rows);
     if partial.is_some() {
@@ -77,7 +77,7 @@ fn letter(which: usize) -> String {
 
 /// Eighty columns: families have a line of their own, percentages stand without their sign, and a verdict is one word.
 /// Single runs have neither spreads nor verdicts, and what differs has been detected.
-fn table(rows: &[&MetricRow], which: usize, report: &ExperimentReport, styles: Styles) -> String {
+fn table(rows: &[&MetricRow], which: usize, report: &ComparisonReport, styles: Styles) -> String {
     let is_repeated = report.comparison.repetitions > 1;
     let has_effects = is_repeated && report.has_all_rows;
     let spread = if is_repeated { " ±%" } else { "" };
@@ -100,8 +100,8 @@ fn table(rows: &[&MetricRow], which: usize, report: &ExperimentReport, styles: S
         let change = &row.changes[which - 1];
         let mut cells: Vec<Cell> = vec![
             format!("{}{name}", if of.is_empty() { "" } else { "  " }).into(),
-            value(row, &row.arms[0]).into(),
-            value(row, &row.arms[which]).into(),
+            spread_text(row, &row.arms[0]).into(),
+            spread_text(row, &row.arms[which]).into(),
             change_text(row, change).into(),
         ];
         if is_repeated {
@@ -116,7 +116,7 @@ fn table(rows: &[&MetricRow], which: usize, report: &ExperimentReport, styles: S
 }
 
 /// Returns the table of metrics that some runs lack, with the values of the arms that have them.
-fn partial_table(report: &ExperimentReport, styles: Styles) -> String {
+fn partial_table(report: &ComparisonReport, styles: Styles) -> String {
     let letters: Vec<String> = (0..report.arms.len()).map(letter).collect();
     let mut table = Table::default().left(["metric"]).right(&letters);
     for row in &report.comparison.partial {
@@ -131,40 +131,14 @@ fn partial_table(report: &ExperimentReport, styles: Styles) -> String {
     table.render(styles)
 }
 
-/// The value of an arm with the standard deviation of its runs in percent, if they differ.
-fn value(row: &MetricRow, arm: &ArmFigure) -> String {
-    let value = figure_text(&row.metric.unit, arm);
-    // Beside a value that is nearly 0, a percentage says nothing.
-    if arm.deviation == 0.0 || arm.value == 0.0 || arm.deviation_percent() >= 1000.0 {
-        return value;
-    }
-    format!("{value} ±{}", unsigned(arm.deviation_percent()))
-}
-
-/// The change with its interval; in the metric's unit where the first arm has nothing.
-fn change_text(row: &MetricRow, change: &MetricChange) -> String {
-    if change.verdict == ChangeVerdict::Identical {
-        return String::new();
-    }
-    let Some(percent) = change.percent else {
-        let sign = if change.difference < 0.0 { "-" } else { "+" };
-        return format!("{sign}{}", metric_text(&row.metric.unit, change.difference.abs()));
-    };
-    let at_least = if change.rests_on_open_waits { "≥" } else { "" };
-    let interval = change.percent_interval.map(|[low, high]| format!(" ({}..{})", signed(low), signed(high)));
-    format!("{at_least}{}{}", signed(percent), interval.unwrap_or_default())
-}
-
 fn verdict_cell(verdict: ChangeVerdict) -> Cell {
+    let cell = Cell::from(verdict_word(verdict));
     match verdict {
-        ChangeVerdict::Better => Cell::from("better").good(),
-        ChangeVerdict::Worse => Cell::from("worse").bad(),
-        ChangeVerdict::NotFound => "n.s.".into(),
-        ChangeVerdict::Negligible => Cell::from("negligible").quiet(),
-        ChangeVerdict::TooFew => Cell::from("too few").notable(),
-        ChangeVerdict::Identical => "same".into(),
-        ChangeVerdict::Untested => Cell::from("once").quiet(),
-        ChangeVerdict::Unjudged => Cell::default(),
+        ChangeVerdict::Better => cell.good(),
+        ChangeVerdict::Worse => cell.bad(),
+        ChangeVerdict::Negligible | ChangeVerdict::Untested => cell.quiet(),
+        ChangeVerdict::TooFew => cell.notable(),
+        ChangeVerdict::NotFound | ChangeVerdict::Identical | ChangeVerdict::Unjudged => cell,
     }
 }
 

@@ -2,12 +2,12 @@
 //! Verdict of a comparison on each arm, and one line about the metrics that do not differ: records from which the
 //! sentences are printed.
 
-use super::formats::signed;
+use super::ComparisonReport;
 use super::notes::{Note, TooFewNote};
-use super::report::ExperimentReport;
-use crate::output::figures::counted;
-use fairlab_experiment::comparison::{ChangeVerdict, MetricChange, MetricRow};
-use fairlab_experiment::work::WorkChange;
+use super::values::signed;
+use crate::comparison::{ChangeVerdict, MetricChange, MetricRow};
+use crate::work::WorkChange;
+use fairlab_measure::plural::counted_regular as counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -19,23 +19,23 @@ const MAX_NAMED_UNTESTED: usize = 6;
 
 /// Verdict on an arm beside the first one.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct ArmVerdict {
+pub struct ArmVerdict {
     /// Name of the arm.
-    pub(crate) arm: String,
+    pub arm: String,
     /// Name of the first arm.
-    pub(crate) first: String,
+    pub first: String,
     /// Task families that did a different amount of work than in the first arm, the largest difference first.
-    pub(crate) work_changes: Vec<WorkChange>,
+    pub work_changes: Vec<WorkChange>,
     /// Whether sums are compared at equal work.
-    pub(crate) has_equal_work: bool,
+    pub has_equal_work: bool,
     /// Judgement of the metrics.
-    pub(crate) judgement: Judgement,
+    pub judgement: Judgement,
 }
 
 /// Judgement of the metrics of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub(crate) enum Judgement {
+pub enum Judgement {
     /// Every run is that of the first arm, in every event and metric.
     Identical,
     /// So few repetitions cannot give a significant result.
@@ -67,20 +67,20 @@ pub(crate) enum Judgement {
 
 /// Metrics with the same verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct JudgedMetrics {
+pub struct JudgedMetrics {
     /// Number of metrics.
-    pub(crate) nr_metrics: usize,
+    pub nr_metrics: usize,
     /// Metric with the largest change.
-    pub(crate) metric: String,
+    pub metric: String,
     /// Change of that metric in percent; null if the first arm has none of it.
-    pub(crate) percent: Option<f64>,
+    pub percent: Option<f64>,
     /// Whether that change is a lower bound, because it rests on waits that have not ended.
-    pub(crate) rests_on_open_waits: bool,
+    pub rests_on_open_waits: bool,
 }
 
 /// Metrics of an arm that are not in its table, by the reason.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct OtherMetrics {
+pub struct OtherMetrics {
     nr_identical: usize,
     nr_negligible: usize,
     nr_not_found: usize,
@@ -94,7 +94,7 @@ pub(super) struct OtherMetrics {
 }
 
 /// Whether a change belongs into the table: significant, or not tested but with an interval without zero.
-pub(super) fn differs(change: &MetricChange) -> bool {
+pub fn differs(change: &MetricChange) -> bool {
     match change.verdict {
         ChangeVerdict::Better | ChangeVerdict::Worse => true,
         ChangeVerdict::NotFound | ChangeVerdict::Negligible | ChangeVerdict::Identical => false,
@@ -105,9 +105,9 @@ pub(super) fn differs(change: &MetricChange) -> bool {
     }
 }
 
-impl ExperimentReport {
+impl ComparisonReport {
     /// Returns the verdict on an arm.
-    pub(super) fn verdict(&self, arm: usize) -> ArmVerdict {
+    pub fn verdict(&self, arm: usize) -> ArmVerdict {
         let mut work_changes = self.comparison.work_changes[arm - 1].clone();
         let size = |change: &WorkChange| change.percent.map_or(f64::INFINITY, f64::abs);
         work_changes.sort_by(|a, b| size(b).total_cmp(&size(a)));
@@ -159,7 +159,7 @@ impl JudgedMetrics {
 
 impl OtherMetrics {
     /// Creates the record of the metrics in these rows.
-    pub(super) fn new(rows: &[&MetricRow], arm: usize) -> Self {
+    pub fn new(rows: &[&MetricRow], arm: usize) -> Self {
         let mut others = Self::default();
         for row in rows {
             let change = &row.changes[arm - 1];
@@ -267,7 +267,7 @@ impl fmt::Display for OtherMetrics {
             metrics(self.nr_without_difference, "metric", " without a difference"),
             metrics(self.unjudged.len(), "metric", &format!(" not tested ({named}{more})")),
         ];
-        write!(f, "{}; --all prints them", parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -363,14 +363,14 @@ mod tests {
             nr_without_difference: 5,
             unjudged: ["a", "b", "c", "d", "e", "f", "g"].map(str::to_owned).to_vec(),
         };
-        let expected = "1 metric: identical, 2 metrics without a difference that matters, 3 tested metrics without a significant difference (minimum detectable effect 1.0 to 2.5 %), 4 metrics whose confidence intervals contain 0, 5 metrics without a difference, 7 metrics not tested (a, b, c, d, e, f and 1 more); --all prints them";
+        let expected = "1 metric: identical, 2 metrics without a difference that matters, 3 tested metrics without a significant difference (minimum detectable effect 1.0 to 2.5 %), 4 metrics whose confidence intervals contain 0, 5 metrics without a difference, 7 metrics not tested (a, b, c, d, e, f and 1 more)";
         assert_eq!(others.to_string(), expected);
         let alone = OtherMetrics { nr_not_found: 1, detectable: Some([1.0, 1.01]), ..OtherMetrics::default() };
         assert_eq!(
             alone.to_string(),
-            "1 tested metric without a significant difference (minimum detectable effect 1.0 %); --all prints them"
+            "1 tested metric without a significant difference (minimum detectable effect 1.0 %)"
         );
         let unjudged = OtherMetrics { unjudged: vec!["a".to_owned()], ..OtherMetrics::default() };
-        assert_eq!(unjudged.to_string(), "1 metric not tested (a); --all prints them");
+        assert_eq!(unjudged.to_string(), "1 metric not tested (a)");
     }
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Values of metrics for people.
 
-use crate::output::figures::time;
-use fairlab_experiment::comparison::ArmFigure;
+use crate::comparison::{ArmFigure, ChangeVerdict, MetricChange, MetricRow};
+use fairlab_measure::figures::time;
 
-pub(crate) fn metric_text(unit: &str, value: f64) -> String {
+/// Formats the value of a metric with its unit, times and energies with three digits.
+pub fn metric_text(unit: &str, value: f64) -> String {
     let ns = |per: f64| {
         let sign = if value < 0.0 { "-" } else { "" };
         format!("{sign}{}", time((value * per).abs().round() as u64))
@@ -47,20 +48,58 @@ fn number(value: f64) -> String {
 }
 
 /// A percentage with its sign, with three digits at most.
-pub(crate) fn signed(percent: f64) -> String {
+pub fn signed(percent: f64) -> String {
     let digits = if percent.abs() < 9.95 { 1 } else { 0 };
     format!("{percent:+.digits$}")
 }
 
 /// Formats a percentage like [`signed`], without a plus sign.
-pub(super) fn unsigned(percent: f64) -> String {
+pub fn unsigned(percent: f64) -> String {
     signed(percent).trim_start_matches('+').to_owned()
 }
 
 /// Formats the value of an arm; a lower bound is marked.
-pub(super) fn figure_text(unit: &str, arm: &ArmFigure) -> String {
+pub fn figure_text(unit: &str, arm: &ArmFigure) -> String {
     let mark = if arm.is_lower_bound { "≥" } else { "" };
     format!("{mark}{}", metric_text(unit, arm.value))
+}
+
+/// Formats the value of an arm with the standard deviation of its runs in percent, if they differ.
+pub fn spread_text(row: &MetricRow, arm: &ArmFigure) -> String {
+    let value = figure_text(&row.metric.unit, arm);
+    // Beside a value that is nearly 0, a percentage says nothing.
+    if arm.deviation == 0.0 || arm.value == 0.0 || arm.deviation_percent() >= 1000.0 {
+        return value;
+    }
+    format!("{value} ±{}", unsigned(arm.deviation_percent()))
+}
+
+/// Formats a change with its interval, in percent; in the metric's unit where the first arm has nothing.
+pub fn change_text(row: &MetricRow, change: &MetricChange) -> String {
+    if change.verdict == ChangeVerdict::Identical {
+        return String::new();
+    }
+    let Some(percent) = change.percent else {
+        let sign = if change.difference < 0.0 { "-" } else { "+" };
+        return format!("{sign}{}", metric_text(&row.metric.unit, change.difference.abs()));
+    };
+    let at_least = if change.rests_on_open_waits { "≥" } else { "" };
+    let interval = change.percent_interval.map(|[low, high]| format!(" ({}..{})", signed(low), signed(high)));
+    format!("{at_least}{}{}", signed(percent), interval.unwrap_or_default())
+}
+
+/// Returns the word of a verdict in a table; empty for a metric of which neither direction is better.
+pub const fn verdict_word(verdict: ChangeVerdict) -> &'static str {
+    match verdict {
+        ChangeVerdict::Better => "better",
+        ChangeVerdict::Worse => "worse",
+        ChangeVerdict::NotFound => "n.s.",
+        ChangeVerdict::Negligible => "negligible",
+        ChangeVerdict::TooFew => "too few",
+        ChangeVerdict::Identical => "same",
+        ChangeVerdict::Untested => "once",
+        ChangeVerdict::Unjudged => "",
+    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@
 //! A sentence is printed from its note alone, so it cannot contain what the note does not. `--format json` has the notes
 //! with their sentences, and the audit recomputes their fields.
 
-use crate::output::figures::counted;
-use fairlab_experiment::intervals::{IntervalMethod, MIN_PAIRS_OF_INTERVAL};
-use fairlab_experiment::states::{PairEnds, RunState, SplitRuns};
-use fairlab_run::kernels::additions::MissingAddition;
+use crate::intervals::{IntervalMethod, MIN_PAIRS_OF_INTERVAL};
+use crate::states::{PairEnds, RunState, SplitRuns};
+use fairlab_measure::missing_addition::MissingAddition;
+use fairlab_measure::plural::counted_regular as counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt;
@@ -15,7 +15,7 @@ use std::fmt;
 /// Note on the method or the runs of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
-pub(crate) enum Note {
+pub enum Note {
     /// A signal ended the experiment.
     Stopped {
         /// Number of repetitions that were done.
@@ -123,51 +123,54 @@ pub(crate) enum Note {
 }
 
 /// Repetitions of a comparison.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct RepetitionsNote {
-    pub(crate) repetitions: usize,
+pub struct RepetitionsNote {
+    pub repetitions: usize,
     /// Repetitions that differ, event for event.
-    pub(crate) distinct: usize,
+    pub distinct: usize,
     /// Seed of the first repetition; the next one has the next number. Null if no seed was set.
-    pub(crate) first_seed: Option<u64>,
+    pub first_seed: Option<u64>,
     /// Whether start times and run lengths vary, and not only the scheduler's random numbers.
-    pub(crate) is_varied: bool,
+    pub is_varied: bool,
 }
 
 /// Number of repetitions that is too small.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct TooFewNote {
+pub struct TooFewNote {
     /// Repetitions that differ.
-    pub(crate) distinct: usize,
+    pub distinct: usize,
     /// Whether other repetitions are the same, event for event.
-    pub(crate) has_duplicates: bool,
+    pub has_duplicates: bool,
     /// Number of significance tests.
-    pub(crate) nr_tests: usize,
+    pub nr_tests: usize,
     /// Significance level of all tests together, in percent.
-    pub(crate) level_percent: f64,
+    pub level_percent: f64,
     /// Smallest number of repetitions that could give a significant result.
-    pub(crate) enough: usize,
+    pub enough: usize,
 }
 
 /// Share of transactions on one CPU in an arm.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct ArmShare {
-    pub(crate) arm: String,
+pub struct ArmShare {
+    pub arm: String,
     /// From 0 to 1.
-    pub(crate) share: f64,
+    pub share: f64,
 }
 
 /// Number of repetitions that a metric needs.
+#[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-pub(crate) struct NeededRuns {
-    pub(crate) runs: usize,
-    pub(crate) metric: String,
+pub struct NeededRuns {
+    pub runs: usize,
+    pub metric: String,
 }
 
 /// Record with its sentence.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "{T}Statement")]
-pub(crate) struct Statement<T> {
+pub struct Statement<T> {
     /// Content of the sentence.
     #[serde(flatten)]
     record: T,
@@ -184,13 +187,13 @@ impl<T: fmt::Display> From<T> for Statement<T> {
 
 impl Note {
     /// Creates the note on runs that end in two states.
-    pub(super) fn of_split_runs(split: SplitRuns, arms: &[String]) -> Self {
+    pub(crate) fn of_split_runs(split: SplitRuns, arms: &[String]) -> Self {
         let (metric, unit) = split.metric;
         Self::SplitRuns { arm: arms[split.arm].clone(), metric, unit, states: split.states }
     }
 
     /// Creates the note on the states in which pairs end.
-    pub(super) fn of_pair_ends(ends: &PairEnds, arms: &[String]) -> Self {
+    pub(crate) fn of_pair_ends(ends: &PairEnds, arms: &[String]) -> Self {
         let share = |(arm, share): (&String, &f64)| ArmShare { arm: arm.clone(), share: *share };
         Self::PairEnds { shares: arms.iter().zip(&ends.shares).map(share).collect(), are_apart: ends.are_apart }
     }
