@@ -2,6 +2,8 @@
 //! Answers to a page.
 
 use fairlab_explain::Explanation;
+use fairlab_measure::measured_run::MeasuredRun;
+use fairlab_measure::summary::RunSummary;
 use fairlab_report::{PageDetails, PageFinding, PageThread};
 use fairlab_run::first_difference::FirstDifference;
 use fairlab_run::result::RunResult;
@@ -45,6 +47,7 @@ pub enum Content {
     Opened(Opened),
     Part(Part),
     Closed {},
+    Measured(Box<MeasuredRun<RunSummary>>),
     Explained(Explanation),
     /// `None` if every CPU runs the same tasks of the workload at all times.
     Difference(Option<Parting>),

@@ -12,10 +12,12 @@ mod answer;
 pub mod browser;
 pub mod catalogue;
 mod live;
+mod repetition;
 mod request;
 mod service;
 
 pub use answer::{Answer, AnswerJson, Content, Ended, Opened, Part, Parting};
+pub use repetition::run_repetition;
 pub use request::Request;
 pub use service::LabService;
 

@@ -20,6 +20,8 @@ pub enum Request {
     Step { run: u32, until_ns: u64 },
     /// Drop a run.
     Close { run: u32 },
+    /// Run a spec to its end, as a repetition of `fairlab compare` with this seed.
+    Measure { run: u32, spec: RunSpec, seed: u64 },
     /// Explain a moment of a run, in ns from its start.
     Explain { run: u32, spec: RunSpec, question: Question, at_ns: u64 },
     /// Search the first difference of two runs. `run` is the number of the pair.
@@ -35,6 +37,7 @@ impl Request {
             | Self::Open { run, .. }
             | Self::Step { run, .. }
             | Self::Close { run }
+            | Self::Measure { run, .. }
             | Self::Explain { run, .. }
             | Self::Difference { run, .. } => Some(run),
         }

@@ -4,6 +4,7 @@
 use crate::answer::{Answer, Content, Parting};
 use crate::catalogue;
 use crate::live::LiveRun;
+use crate::repetition::run_repetition;
 use crate::request::Request;
 use fairlab_explain::Question;
 use fairlab_run::error::RequestError;
@@ -52,6 +53,7 @@ impl LabService {
                 self.runs.remove(&run);
                 Content::Closed {}
             }
+            Request::Measure { spec, seed, .. } => Content::Measured(Box::new(run_repetition(&spec, seed)?)),
             Request::Explain { spec, question, at_ns, .. } => explain(&spec, &question, Nanos(at_ns))?,
             Request::Difference { specs, .. } => {
                 let difference = first_difference(specs.each_ref(), &mut |_, _| true)?;

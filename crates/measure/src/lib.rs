@@ -18,6 +18,7 @@ pub mod families;
 pub mod figures;
 pub mod latency;
 pub mod measure;
+pub mod measured_run;
 pub mod missing_addition;
 pub mod plural;
 pub mod rejected;

@@ -91,22 +91,33 @@ export class Client {
 
   /** Ends the worker and starts a new one. Open requests are dropped. */
   restart() {
-    this.#worker.terminate();
-    for (const { reject } of this.#waiting.values()) reject(new Dropped("the worker was ended"));
-    this.#waiting.clear();
+    this.end();
     this.#worker = this.#start();
   }
 
-  /** @param {object} request @returns {Promise<Reply>} */
-  async ask(request) {
+  /** Ends the worker. Open requests are dropped. */
+  end() {
+    this.#worker.terminate();
+    for (const { reject } of this.#waiting.values()) reject(new Dropped("the worker was ended"));
+    this.#waiting.clear();
+  }
+
+  /** @param {object} request @param {Uint8Array} [content] Bytes that the request is about. @returns {Promise<Reply>} */
+  async ask(request, content) {
+    const { text, ...bytes } = await this.askText(request, content);
+    return { answer: JSON.parse(text), ...bytes };
+  }
+
+  /** Returns the answer as JSON text. @param {object} request @param {Uint8Array} [content] */
+  async askText(request, content) {
     const id = ++this.#last;
     /** @type {{ json: string, segments: Uint8Array, lags: Uint8Array, series: Uint8Array, memory: number }} */
     const { json, segments, lags, series, memory } = await new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ id, request: JSON.stringify(request) });
+      this.#worker.postMessage({ id, request: JSON.stringify(request), content }, content ? [content.buffer] : []);
     });
     this.memory = memory;
-    return { answer: JSON.parse(json), segments, lags, series };
+    return { text: json, segments, lags, series };
   }
 }
 

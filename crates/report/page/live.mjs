@@ -5,6 +5,7 @@ import { Client, Dropped, Panic } from "./client.mjs";
 import { button, byId, section, textElement } from "./dom.mjs";
 import { duration, moment } from "./format.mjs";
 import { Knobs } from "./knobs.mjs";
+import { NR_SEEDS, RepeatPanel } from "./repeat.mjs";
 import { decodeState, encodeState } from "./share.mjs";
 
 /** Part of the run that is shown at first, in ns. */
@@ -42,13 +43,14 @@ export class LiveArms {
   /**
    * @param {import("./view.mjs").View} view @param {Spec} spec Run of arm A.
    * @param {Record<string, string>} examples Texts of the examples, by name.
-   * @param {() => Worker} startWorker
+   * @param {WebAssembly.Module} engine @param {import("./repeat.mjs").StartWorker} startWorker
    */
-  constructor(view, spec, examples, startWorker) {
+  constructor(view, spec, examples, engine, startWorker) {
     this.view = view;
     this.spec = spec;
     this.examples = examples;
-    this.clients = [ARM_A, ARM_B, BACKGROUND].map(() => new Client(startWorker));
+    this.clients = [ARM_A, ARM_B, BACKGROUND].map(() => new Client(() => startWorker(engine)));
+    this.repeatPanel = new RepeatPanel(engine, startWorker, (error) => this.showFailure(error), (error) => this.showError(error));
     this.knobs = new Knobs(byId("knobs"), byId("find"), byId("found"), () => this.update());
     this.#listen();
   }
@@ -93,6 +95,7 @@ export class LiveArms {
     const keep = this.arms[0]?.ended && JSON.stringify(this.arms[0].spec) === JSON.stringify(this.specOf(ARM_A));
     const next = [keep ? this.arms[0] : new ArmRun(this.specOf(ARM_A)), new ArmRun(this.specOf(ARM_B))];
     if (clients[BACKGROUND].isBusy) clients[BACKGROUND].restart();
+    this.repeatPanel.offer(null);
     view.clear();
     view.verdict(["Running\u2026"]);
     times.bars = 0;
@@ -115,6 +118,8 @@ export class LiveArms {
     times.complete = performance.now() - began;
     view.showEnded();
     this.#showVerdict();
+    const change = this.knobs.text(), command = [...this.#commandWords(), "--runs", `${NR_SEEDS}`];
+    if (change) this.repeatPanel.offer({ specs: next.map((arm) => arm.spec), names: ["unchanged", change], command });
   }
 
   /** Draws what the runs have so far. @param {ArmRun[]} next */
@@ -140,11 +145,15 @@ export class LiveArms {
   }
 
   /** Shows what is run, and the command with the same arms. @param {Opened} opened */
-  #showSubject({ workload, machine, kernel, options }) {
+  #showSubject({ workload, machine, kernel }) {
     byId("subject").textContent = `${workload} on ${machine}, kernel ${kernel}, ${duration(this.arms[0].length)}`;
-    const change = this.knobs.text();
-    const words = change ? ["fairlab", "compare", workload, ...options, "--arm", change] : ["fairlab", "run", workload, ...options];
-    byId("command").textContent = words.map(quoted).join(" ");
+    byId("command").textContent = this.#commandWords().map(quoted).join(" ");
+  }
+
+  /** Words of the command with the same arms. */
+  #commandWords() {
+    const { workload, options } = /** @type {Opened} */ (this.arms[0].opened), change = this.knobs.text();
+    return change ? ["fairlab", "compare", workload, ...options, "--arm", change] : ["fairlab", "run", workload, ...options];
   }
 
   async #showVerdict() {

@@ -14,7 +14,7 @@ import { View } from "./view.mjs";
 const dataOf = (id) => JSON.parse(byId(id).textContent);
 
 /** Elements that a page without a simulator does not have. */
-const OF_SIMULATOR = ["share", "save-spec", "what", "edit", "change", "terminal"];
+const OF_SIMULATOR = ["share", "save-spec", "what", "edit", "change", "repetition", "terminal"];
 
 /** Shows two of the recorded runs, or the only one. @param {View} view @param {import("./arm.mjs").Arm[]} runs */
 function showRecorded(view, runs) {
@@ -48,7 +48,7 @@ function listenToRuns(view, runs) {
 
 /**
  * Starts the page.
- * @param {(wasm: WebAssembly.Module) => Worker} startWorker Starts a worker with the compiled module.
+ * @param {import("./repeat.mjs").StartWorker} startWorker Starts a worker with a compiled module.
  */
 export async function start(startWorker) {
   const { spec, runs } = dataOf("input"), recorded = runs.map(recordedArm), packed = byId("wasm").textContent.trim();
@@ -65,7 +65,7 @@ export async function start(startWorker) {
   for (const id of OF_SIMULATOR) byId(id).hidden = packed === "";
   if (packed !== "") {
     const wasm = await readModule(packed);
-    live = new LiveArms(view, spec, dataOf("examples"), () => startWorker(wasm));
+    live = new LiveArms(view, spec, dataOf("examples"), wasm, startWorker);
   }
   const { timeline } = view;
   /** For tests, and for readers with a console. */

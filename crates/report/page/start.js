@@ -18,13 +18,13 @@ function importFrom(modules, entry) {
   const script = `"use strict"; ${importFrom}
     let worker;
     onmessage = async ({ data }) => {
-      worker ??= importFrom(data.modules, "worker.mjs");
+      worker ??= importFrom(data.modules, data.entry);
       (await worker).answer(data);
     };`;
   const url = URL.createObjectURL(new Blob([script], { type: "text/javascript" }));
-  importFrom(modules, "main.mjs").then(({ start }) => start((wasm) => {
+  importFrom(modules, "main.mjs").then(({ start }) => start((wasm, entry = "worker.mjs") => {
     const worker = new Worker(url);
-    worker.postMessage({ id: 0, wasm, modules });
+    worker.postMessage({ id: 0, wasm, modules, entry });
     return worker;
   }));
 }

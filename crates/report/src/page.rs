@@ -13,9 +13,9 @@ use std::collections::BTreeMap;
 const FRAME: &str = include_str!("../page/index.html");
 const STYLE: &str = include_str!("../page/style.css");
 const START: &str = include_str!("../page/start.js");
-/// Name of the module that `wasm-bindgen` writes, and of the one that uses it.
-const GLUE: &str = "lab.mjs";
-const WORKER: &str = "worker.mjs";
+/// Modules that `wasm-bindgen` writes, and those that use them.
+const ENGINE: (&str, &str) = ("lab.mjs", "worker.mjs");
+const TOOLS: (&str, &str) = ("lab-tools.mjs", "tools-worker.mjs");
 
 macro_rules! modules {
     ($($name:literal)*) => {
@@ -26,16 +26,26 @@ macro_rules! modules {
 
 modules! {
     "format.mjs" "dom.mjs" "colours.mjs" "client.mjs" "share.mjs" "timeline-data.mjs" "raster.mjs" "timeline-draw.mjs" "timeline.mjs"
-    "lags.mjs" "arm.mjs" "recorded.mjs" "findings.mjs" "metrics.mjs" "charts.mjs" "view.mjs" "knobs.mjs" "live.mjs" "worker.mjs" "main.mjs"
+    "lags.mjs" "arm.mjs" "recorded.mjs" "findings.mjs" "metrics.mjs" "charts.mjs" "view.mjs" "knobs.mjs"
+    "repeat.mjs" "live.mjs" "worker.mjs" "tools-worker.mjs" "main.mjs"
 }
 
-/// Simulator as WebAssembly.
+/// Program as WebAssembly.
+#[derive(Clone, Debug)]
+pub struct WasmProgram {
+    /// WebAssembly module in gzip and base64.
+    pub wasm: String,
+    /// ES module that loads it.
+    pub glue: String,
+}
+
+/// Programs and examples of a page that simulates.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulator<'a> {
-    /// Module in gzip and base64.
-    pub wasm: &'a str,
-    /// ES module that loads it.
-    pub glue: &'a str,
+    /// The simulator, which is loaded with the page.
+    pub engine: &'a WasmProgram,
+    /// Statistics and import, which are loaded when the reader asks for them.
+    pub tools: &'a WasmProgram,
     /// Texts of workloads that the page offers, by their paths.
     pub examples: &'a BTreeMap<String, String>,
 }
@@ -52,9 +62,10 @@ pub struct Page<'a, R> {
 impl<R: Serialize> Page<'_, R> {
     /// Returns the page as HTML. A page without a simulator shows recorded runs.
     pub fn html(&self, simulator: Option<Simulator<'_>>) -> String {
-        let glue = simulator.map(|simulator| (GLUE, simulator.glue));
-        let is_used = |name: &str| simulator.is_some() || name != WORKER;
-        let modules = glue.into_iter().chain(MODULES.iter().copied().filter(|(name, _)| is_used(name)));
+        let glue = simulator
+            .map(|Simulator { engine, tools, .. }| [(ENGINE.0, engine.glue.as_str()), (TOOLS.0, tools.glue.as_str())]);
+        let is_used = |name: &str| simulator.is_some() || ![ENGINE.1, TOOLS.1].contains(&name);
+        let modules = glue.into_iter().flatten().chain(MODULES.iter().copied().filter(|(name, _)| is_used(name)));
         let modules: Vec<Value> = modules.map(|(name, text)| json!({ "name": name, "text": text })).collect();
         let rules: Vec<_> = WakeRule::ALL.iter().map(|rule| (rule.name(), rule.meaning())).collect();
         let constants = json!({
@@ -69,7 +80,8 @@ impl<R: Serialize> Page<'_, R> {
             .replace("/*CONSTANTS*/", &embedded_json(&constants))
             .replace("/*EXAMPLES*/", &embedded_json(&simulator.map(|simulator| simulator.examples)))
             .replace("/*MODULES*/", &embedded_json(&modules))
-            .replace("/*WASM*/", simulator.map_or("", |simulator| simulator.wasm))
+            .replace("/*WASM*/", simulator.map_or("", |simulator| &simulator.engine.wasm))
+            .replace("/*TOOLS*/", simulator.map_or("", |simulator| &simulator.tools.wasm))
             // The last one: names of tasks are not searched.
             .replace("/*INPUT*/", &embedded_json(self))
     }
@@ -102,7 +114,7 @@ mod tests {
             for import in text.split("from \"./").skip(1).filter_map(|rest| rest.split_once('"')).map(|(name, _)| name)
             {
                 let is_before = MODULES[..place].iter().any(|(earlier, _)| *earlier == import);
-                assert!(is_before || (*name == WORKER && import == GLUE), "{name} imports {import}");
+                assert!(is_before || [ENGINE, TOOLS].contains(&(import, name)), "{name} imports {import}");
             }
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The page of `fairlab lab`: its WebAssembly module, and the check of the module in Node.
 
+mod comparison;
 mod node;
 pub(crate) mod occupants;
 mod page;
@@ -37,7 +38,7 @@ pub(crate) fn run(root: &Path, args: &LabArgs) -> Result<()> {
 
 /// Builds the page and returns its file.
 pub(crate) fn build(root: &Path) -> Result<PathBuf> {
-    page::write(root, &directory(root), &wasm::build(root)?)
+    page::write(root, &directory(root), &wasm::build(root, &wasm::ENGINE)?, &wasm::build(root, &wasm::TOOLS)?)
 }
 
 fn directory(root: &Path) -> PathBuf {

@@ -111,7 +111,7 @@ pub(super) fn check(root: &Path, page: &Path, args: &LabArgs) -> Result<()> {
     if !differences.is_empty() {
         bail!("runs in Node differ from native ones");
     }
-    Ok(())
+    super::comparison::check(root, page)
 }
 
 /// Returns all scenarios, the first one on each machine, and random ones.

@@ -5,7 +5,7 @@ use super::wasm::WasmModule;
 use anyhow::{Context, Result};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use fairlab_report::{MODULES, Page, Simulator};
+use fairlab_report::{MODULES, Page, Simulator, WasmProgram};
 use fairlab_run::input::InputFile;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use flate2::Compression;
@@ -22,23 +22,29 @@ const PAGE: &str = "fairlab-lab.html";
 const EXAMPLE: &str = "scenarios/hello.json";
 
 /// Writes the page to a directory, with its parts beside it for the check in Node. Returns the file of the page.
-pub(super) fn write(root: &Path, directory: &Path, wasm: &WasmModule) -> Result<PathBuf> {
+pub(super) fn write(root: &Path, directory: &Path, engine: &WasmModule, tools: &WasmModule) -> Result<PathBuf> {
     fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let write = |name: &str, content: &[u8]| {
         let file = directory.join(name);
         fs::write(&file, content).with_context(|| file.display().to_string()).map(|()| file)
     };
-    write("lab.wasm", &wasm.wasm)?;
-    write("lab.d.mts", wasm.types.as_bytes())?;
-    write("lab.mjs", wasm.glue.as_bytes())?;
+    for WasmModule { name, wasm, types, glue } in [engine, tools] {
+        write(&format!("{name}.wasm"), wasm)?;
+        write(&format!("{name}.d.mts"), types.as_bytes())?;
+        write(&format!("{name}.mjs"), glue.as_bytes())?;
+    }
     for (name, text) in MODULES {
         write(name, text.as_bytes())?;
     }
     let examples = examples(root)?;
     let example = examples.get(EXAMPLE).context(EXAMPLE)?;
     let spec = json!(RunSpec::new(WorkloadSpec::File(InputFile::new(EXAMPLE).with_text(example.as_str()))));
-    let packed = BASE64_STANDARD.encode(gzip(&wasm.wasm)?);
-    let simulator = Simulator { wasm: &packed, glue: &wasm.glue, examples: &examples };
+    let packed = |program: &WasmModule| Ok::<_, anyhow::Error>(BASE64_STANDARD.encode(gzip(&program.wasm)?));
+    let simulator = Simulator {
+        engine: &WasmProgram { wasm: packed(engine)?, glue: engine.glue.clone() },
+        tools: &WasmProgram { wasm: packed(tools)?, glue: tools.glue.clone() },
+        examples: &examples,
+    };
     let page = Page::<()> { spec: Some(spec), runs: &[] };
     write(PAGE, page.html(Some(simulator)).as_bytes())
 }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of `fairlab lab`: the page gets the workload and the settings. `cargo xtask browser` tests the page itself.
 
-use crate::common::{complaint, fairlab, stdout_of};
+use crate::common::{complaint, fairlab, json_of, root, stdout_of};
+use fairlab_lab::LabService;
+use fairlab_lab_tools::LabTools;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Page with the element that contains the first run.
@@ -22,7 +25,7 @@ fn the_page_contains_the_workload_the_machine_and_settings() {
         text.strip_prefix(r#"<p>before</p><script id="input" type="application/json">"#).expect("the head stays");
     let inner = inner.strip_suffix("</script><p>after</p>").expect("the tail stays");
     assert!(!inner.contains('<'), "{inner}");
-    let input: serde_json::Value = serde_json::from_str(inner).expect("valid JSON");
+    let input: Value = serde_json::from_str(inner).expect("valid JSON");
     let spec = &input["spec"];
     let file = &spec["workload"]["file"];
     assert_eq!(file["text"], "cpus 2\nend 1ms\ntask </script> run 1ms\n", "{spec}");
@@ -46,4 +49,44 @@ fn a_wrong_workload_or_page_writes_nothing() {
         assert!(error.contains(text), "{args:?}: {error}");
     }
     assert!(!std::path::Path::new(&out).exists());
+}
+
+#[test]
+fn repetitions_in_the_page_are_compared_as_the_command_compares_them() {
+    for (file, change, machine) in
+        [("hello.json", json!({ "base_slice_ns": 400_000 }), None), ("eevdf.scn", json!({}), Some("laptop-8"))]
+    {
+        let workload = format!("scenarios/{file}");
+        let path = root().join(&workload).to_str().expect("a plain name").to_owned();
+        let arm = if file == "hello.json" { "base_slice_ns=400000" } else { "NO_RUN_TO_PARITY" };
+        let features = if file == "hello.json" { json!({}) } else { json!({ "RUN_TO_PARITY": false }) };
+        let options = machine.map_or_else(Vec::new, |machine| vec!["--machine", machine]);
+        let command = [&["--json", "compare", &path, "--arm", arm, "--runs", "8"][..], &options].concat();
+        let native = json_of(&command);
+        let text = std::fs::read_to_string(&path).expect("readable");
+        let spec = |changes: Value| {
+            let mut settings = changes;
+            settings["machine"] = json!(machine);
+            json!({ "workload": { "file": { "given": path, "text": text } }, "settings": settings })
+        };
+        let arms = [spec(json!({})), spec(json!({ "tunables": change, "features": features }))];
+        let (mut service, mut tools) = (LabService::default(), LabTools::default());
+        for repetition in 0..8 {
+            for (arm, spec) in arms.iter().enumerate() {
+                let request = json!({ "measure": { "run": 1, "spec": spec, "seed": repetition + 1 } });
+                let measured = service.ask(&request.to_string()).json;
+                let request = json!({ "add-run": { "arm": arm, "repetition": repetition } });
+                assert_eq!(tools.ask(&request.to_string(), measured.as_bytes()), r#"{"added":{}}"#, "{measured}");
+            }
+        }
+        let request = json!({ "arms": ["unchanged", arm], "first_seed": 1, "command": [] });
+        let answer = tools.ask(&json!({ "compare": request }).to_string(), &[]);
+        let page: Value = serde_json::from_str(&answer).expect("an answer is JSON");
+        let of_page = page["compared"].as_object().expect("a comparison");
+        for key in native.as_object().expect("an object").keys() {
+            if !["schema", "command", "first_differences"].contains(&key.as_str()) {
+                assert_eq!(of_page.get(key).map(Value::to_string), Some(native[key].to_string()), "{file}: {key}");
+            }
+        }
+    }
 }

@@ -35,6 +35,11 @@ pub(super) const SAVED: &str = "(async () => {
     const drawing = new DOMParser().parseFromString(text, 'image/svg+xml');
     return drawing.querySelector('parsererror') || drawing.querySelectorAll('rect').length < 100 ? '' : name;
 })()";
+/// Verdict and table of the repetitions, once they are compared.
+const REPEATED: &str = "(async () => {
+    while (document.getElementById('repeat-progress').textContent !== '') await new Promise((done) => setTimeout(done, 20));
+    return document.getElementById('repeated').hidden ? '' : document.getElementById('repeated').textContent;
+})()";
 const KNOBS: &str = "document.getElementById('knobs').textContent || 'none'";
 const VIEW: &str = "JSON.stringify(fairlab.timeline.view)";
 const CHOSEN: &str = "JSON.stringify(fairlab.timeline.chosen)";
@@ -53,6 +58,8 @@ pub(super) const METRICS_POSITION: &str = "document.getElementById('metrics-scro
 
 const USES: &[ControlUse] = &[
     control_use("knob-base_slice_ns", Gesture::Keys(&["ArrowLeft", "ArrowLeft"]), SETTLED),
+    control_use("repeat", Gesture::Click, REPEATED),
+    control_use("changes-scroll", Gesture::Focus, FOCUS),
     control_use("knob-base_slice_ns", Gesture::Click, SETTLED),
     control_use("knob-base_slice_ns-value", Gesture::Focus, FOCUS),
     control_use("knob-base_slice_ns-value", Gesture::Keys(&["ArrowUp", "ArrowDown"]), SETTLED),

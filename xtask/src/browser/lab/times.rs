@@ -49,11 +49,12 @@ const DRAW: &str = "(async () => {
     return longest;
 })()";
 
-/// Program of Node that prints the sizes of the page's module and of the rest after brotli, in bytes.
+/// Program of Node that prints the sizes of the page's modules and of the rest after brotli, in bytes.
 const SIZES: &str = "
-    const { brotliCompressSync, gunzipSync } = require('zlib'), element = /(<script id=.wasm.[^>]*>)([^<]*)/;
-    const page = require('fs').readFileSync(process.argv[1], 'utf8'), module = gunzipSync(Buffer.from(page.match(element)[2], 'base64'));
-    console.log(JSON.stringify([module, page.replace(element, '$1')].map((part) => brotliCompressSync(part).length)));
+    const { brotliCompressSync, gunzipSync } = require('zlib'), elements = /(<script id=.(?:wasm|tools).[^>]*>)([^<]*)/g;
+    const page = require('fs').readFileSync(process.argv[1], 'utf8');
+    const modules = [...page.matchAll(elements)].map(([, , text]) => gunzipSync(Buffer.from(text, 'base64')));
+    console.log(JSON.stringify([...modules, page.replaceAll(elements, '$1')].map((part) => brotliCompressSync(part).length)));
 ";
 
 /// Prints the medians of several repetitions.
@@ -97,8 +98,9 @@ pub(in crate::browser) fn measure(root: &Path, browser: &mut dyn Browser) -> Res
     }
     row("draw 1000000 segments".to_owned(), number(browser, DRAW)?, "ms", "16 ms");
     let sizes = Command::new("node").args(["-e", SIZES]).args([&page]).output().context("node")?;
-    let [module, code]: [f64; 2] = serde_json::from_slice(&sizes.stdout).context("node prints two numbers")?;
-    row("WebAssembly module after brotli".to_owned(), module / 1e3, "kB", "1100 kB");
+    let [engine, tools, code]: [f64; 3] = serde_json::from_slice(&sizes.stdout).context("node prints three numbers")?;
+    row("WebAssembly module after brotli".to_owned(), engine / 1e3, "kB", "1100 kB");
+    row("second module after brotli".to_owned(), tools / 1e3, "kB", "600 kB");
     row("rest of the page after brotli".to_owned(), code / 1e3, "kB", "150 kB");
     print!("{}", table::render(1, &["measured", "median", "goal"], &rows));
     println!("load: {}", std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
