@@ -24,8 +24,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sweep", &["experiment"]),
     ("study", &["run", "experiment"]),
     ("lab", &["report", "run"]),
-    // The statistics of the page of `lab` are a module of their own, without the simulator.
-    ("lab-tools", &["experiment"]),
+    // Statistics and import of the page of `lab` are a module of their own, without the simulator.
+    ("lab-tools", &["traces", "experiment"]),
     ("native", &["workload"]),
     ("validation", &["native", "run", "experiment"]),
     ("kernel", &["machine"]),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Answers to a page.
 
+use crate::files::OpenedFile;
 use fairlab_experiment::comparison::MetricRow;
 use fairlab_experiment::report::ComparisonReport;
 use fairlab_experiment::report::notes::{Note, Statement};
@@ -17,6 +18,8 @@ pub enum ToolAnswer {
     Added {},
     /// Comparison of all runs that were added.
     Compared(Box<ComparedArms>),
+    /// The file, as a workload or as a machine.
+    Opened(OpenedFile),
     /// The request could not be answered.
     Error(Message),
 }

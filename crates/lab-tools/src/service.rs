@@ -2,6 +2,7 @@
 //! Answers requests.
 
 use crate::answer::ToolAnswer;
+use crate::files::OpenedFile;
 use crate::repetitions::Repetitions;
 use crate::request::ToolRequest;
 use fairlab_workload::message::Message;
@@ -30,6 +31,7 @@ impl LabTools {
                 let report = std::mem::take(&mut self.repetitions).compare(arms, first_seed, command)?;
                 ToolAnswer::Compared(Box::new(report.into()))
             }
+            ToolRequest::Open { name } => ToolAnswer::Opened(OpenedFile::read(&name, content)?),
         })
     }
 }

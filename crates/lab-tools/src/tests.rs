@@ -2,6 +2,7 @@
 //! Tests of requests and answers.
 
 use crate::LabTools;
+use fairlab_traces::import::{self, LeapHandling};
 use serde_json::{Value, json};
 
 fn ask(tools: &mut LabTools, request: &Value, content: &str) -> Value {
@@ -60,4 +61,40 @@ fn a_missing_run_and_an_error_of_a_run_are_errors() {
     assert_eq!(ask(&mut tools, &add(0), &error)["error"]["text"], "no such task");
     let unknown = ask(&mut tools, &json!({ "explode": {} }), "");
     assert!(unknown["error"]["text"].as_str().is_some_and(|text| text.contains("`explode`")), "{unknown}");
+}
+
+fn open(name: &str, content: &[u8]) -> Value {
+    let answer = LabTools::default().ask(&json!({ "open": { "name": name } }).to_string(), content);
+    serde_json::from_str(&answer).expect("answers are JSON")
+}
+
+#[test]
+fn files_are_distinguished_by_their_content() {
+    let scenario = "cpus 2\nend 5ms\ntask a run 1ms\n";
+    assert_eq!(open("a.txt", scenario.as_bytes())["opened"]["workload"], json!({ "name": "a.txt", "text": scenario }));
+    let machine = "name = \"x\"\n";
+    assert_eq!(open("x.toml", machine.as_bytes())["opened"]["machine"], json!({ "name": "x.toml", "text": machine }));
+    let cpus: Vec<Value> = (0..4).map(|cpu| json!({ "cpu": cpu, "core": cpu / 2, "socket": 0, "node": 0 })).collect();
+    let captured = &open("there.json", json!({ "cpus": cpus }).to_string().as_bytes())["opened"]["machine"];
+    assert_eq!(captured["name"], "there.toml", "{captured}");
+    let text = captured["text"].as_str().expect("a machine file");
+    let description = fairlab_board::parse("there.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(description.nr_cpus(), 4);
+}
+
+#[test]
+fn a_trace_becomes_the_workload_that_import_writes_and_an_error_has_its_place() {
+    let trace = "\
+# tracer: nop
+a-10 [000] d..3. 1.000000: sched_switch: prev_comm=a prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=b next_pid=11 next_prio=120
+b-11 [000] d..3. 1.002000: sched_switch: prev_comm=b prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=a next_pid=10 next_prio=120
+a-10 [000] d..3. 1.003000: sched_switch: prev_comm=a prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=b next_pid=11 next_prio=120
+";
+    let opened = &open("rec/my.txt", trace.as_bytes())["opened"]["trace"];
+    assert_eq!(opened["name"], "my.rec", "{opened}");
+    let recording = import::read("my.txt", trace.as_bytes(), LeapHandling::Reject).expect("a trace");
+    assert_eq!(opened["text"], import::behaviour::import(&recording, None).recorded.to_text(), "{opened}");
+    let error = &open("cut.dat", b"\x17\x08\x44tracing6\0\0")["error"];
+    assert_eq!(error["place"]["file"], "cut.dat", "{error}");
+    assert!(error["text"].is_string() && error["help"].is_string(), "{error}");
 }

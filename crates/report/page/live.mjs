@@ -3,6 +3,7 @@
 import { ArmRun } from "./arm.mjs";
 import { Client, Dropped, Panic } from "./client.mjs";
 import { button, byId, section, textElement } from "./dom.mjs";
+import { readFile } from "./files.mjs";
 import { duration, moment } from "./format.mjs";
 import { Knobs } from "./knobs.mjs";
 import { NR_SEEDS, RepeatPanel } from "./repeat.mjs";
@@ -12,8 +13,8 @@ import { decodeState, encodeState } from "./share.mjs";
 const FIRST_VIEW = 1e8;
 /** Most time that is shown around the first difference, in ns. */
 const DIFFERENCE_VIEW = 2e7;
-/** Largest file that is opened, in bytes. */
-const MAX_FILE = 64e6;
+/** Longest text that can be edited, and longest state that is written into the address, in characters. */
+const MAX_TEXT = 1 << 20;
 /** Time without a keystroke after which an edited text is run, in milliseconds. */
 const EDIT_PAUSE = 300;
 /** Workers, and the numbers of the arms. */
@@ -35,6 +36,8 @@ export class LiveArms {
   /** Times of the last change in milliseconds: first bars, both arms complete, explanation; and of the start, since navigation. */
   times = { bars: 0, complete: 0, explain: 0, start: 0 };
   #generation = 0;
+  /** Timer that runs the edited text. */
+  #edited = 0;
   /** Address that the page itself has written. */
   #remembered = "";
   /** View that the reader has not chosen: it may move to the first difference. @type {import("./timeline.mjs").View | null} */
@@ -145,9 +148,10 @@ export class LiveArms {
   }
 
   /** Shows what is run, and the command with the same arms. @param {Opened} opened */
-  #showSubject({ workload, machine, kernel }) {
+  #showSubject({ workload, machine, kernel, assumptions, warnings }) {
     byId("subject").textContent = `${workload} on ${machine}, kernel ${kernel}, ${duration(this.arms[0].length)}`;
     byId("command").textContent = this.#commandWords().map(quoted).join(" ");
+    byId("assumptions").replaceChildren(...[...warnings, ...assumptions].map((sentence) => textElement("li", sentence)));
   }
 
   /** Words of the command with the same arms. */
@@ -224,7 +228,8 @@ export class LiveArms {
     const { spec, examples } = this, { file } = spec.workload;
     const isExample = file && examples[file.given] === file.text;
     const workload = isExample ? { file: { given: file.given } } : spec.workload;
-    this.#remembered = await encodeState({ spec: { ...spec, workload }, change: this.knobs.changes() });
+    const state = await encodeState({ spec: { ...spec, workload }, change: this.knobs.changes() });
+    this.#remembered = state.length > MAX_TEXT ? "#" : state;
     history.replaceState(null, "", this.#remembered);
   }
 
@@ -261,13 +266,29 @@ export class LiveArms {
     this.update();
   }
 
-  /** Runs a file of the reader. @param {File | undefined} file */
+  /** Runs a workload or a recorded trace of the reader, or takes a machine. @param {File | undefined} file */
   async #openFile(file) {
     if (!file) return;
-    if (file.size > MAX_FILE) {
-      return this.showError({ text: "the file is larger than 64 MB", help: "use `fairlab run` for large files", place: { file: file.name, line: null, column: null, source_line: null } });
+    clearTimeout(this.#edited);
+    const mine = ++this.#generation;
+    this.view.verdict([`Reading ${file.name}\u2026`]);
+    try {
+      const { opened = {}, error } = await readFile(file, () => this.repeatPanel.startTools()), { workload, trace, machine } = opened;
+      if (mine !== this.#generation) return;
+      if (error) return this.showError(error);
+      if (machine) return this.#chooseMachine(machine);
+      const { name, text } = /** @type {import("./files.mjs").NamedText} */ (workload ?? trace);
+      this.#chooseWorkload(name, text);
+    } catch (error) {
+      if (mine === this.#generation) this.showFailure(error);
     }
-    this.#chooseWorkload(file.name, await file.text());
+  }
+
+  /** Runs both arms on a machine of the reader. @param {import("./files.mjs").NamedText} machine */
+  #chooseMachine({ name, text }) {
+    this.spec = { ...this.spec, settings: { ...this.spec.settings, machine: { given: name, text } } };
+    this.#showChoices();
+    this.update();
   }
 
   /** Changes a setting of both arms; without a value it is that of the workload. @param {"machine" | "kernel"} name @param {string} value */
@@ -281,7 +302,9 @@ export class LiveArms {
   #showChoices() {
     const { catalogue } = this.knobs, { examples, spec } = this, { given = "", text = "" } = spec.workload.file ?? {};
     if (!catalogue) return;
-    byId("text").value = text;
+    const isEditable = text.length <= MAX_TEXT;
+    byId("edit").hidden = !isEditable;
+    byId("text").value = isEditable ? text : "";
     const machine = spec.settings.machine, kernel = spec.settings.kernel ?? "";
     const own = typeof machine === "object" ? machine.given : machine ?? "";
     if (given && examples[given] === undefined) examples[given] = text;
@@ -301,10 +324,9 @@ export class LiveArms {
     byId("machine").onchange = () => this.#chooseSetting("machine", byId("machine").value);
     byId("kernel").onchange = () => this.#chooseSetting("kernel", byId("kernel").value);
     byId("open").onchange = () => this.#openFile(byId("open").files[0]);
-    let edited = 0;
     byId("text").oninput = () => {
-      clearTimeout(edited);
-      edited = setTimeout(() => this.#editWorkload(), EDIT_PAUSE);
+      clearTimeout(this.#edited);
+      this.#edited = setTimeout(() => this.#editWorkload(), EDIT_PAUSE);
     };
     byId("share").onclick = async () => {
       await this.#remember();

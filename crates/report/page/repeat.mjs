@@ -112,7 +112,7 @@ export class RepeatPanel {
     byId("repeated").hidden = false;
     byId("repeat-verdict").textContent = verdicts.map(({ text }) => text).join("; ");
     const [{ rows, others }] = tables;
-    byId("changes-scroll").hidden = rows.length === 0;
+    byId("changes").hidden = rows.length === 0;
     const head = ["Metric", "A \u00b1%", "B \u00b1%", "Change % (95 %)", "Verdict"];
     fillTable("changes", head, rows.map(({ metric, values, change, verdict }) => [metric, ...values, change, verdict]));
     byId("repeat-notes").replaceChildren(...[others, ...notes.map(({ text }) => text)].filter(Boolean).map((text) => textElement("li", text)));

@@ -5,7 +5,14 @@ use super::{CapturedCpu, CapturedMachine, source_error};
 use fairlab_workload::message::Message;
 use roxmltree::{Document, Node, ParsingOptions};
 
+/// Number of characters within which the first element begins, after declarations and comments.
+const MAX_HEAD_CHARS: usize = 4096;
 const HELP: &str = "give the output of `lstopo machine.xml` of hwloc 2";
+
+/// Whether a text is hwloc's XML: its first element is near the start.
+pub(super) fn is_hwloc(text: &str) -> bool {
+    text.chars().take(MAX_HEAD_CHARS).collect::<String>().contains("<topology")
+}
 
 /// Reads the XML text.
 pub(super) fn read(text: &str, source: &str) -> Result<CapturedMachine, Message> {

@@ -7,6 +7,11 @@ use serde_json::Value;
 
 const HELP: &str = "give the output of `lscpu -J -e` or `lscpu -J`";
 
+/// Whether a JSON text is the output of `lscpu`.
+pub(super) fn is_lscpu(text: &str) -> bool {
+    serde_json::from_str(text).is_ok_and(|json: Value| json["cpus"].is_array() || json["lscpu"].is_array())
+}
+
 /// Reads the JSON text.
 pub(super) fn read(text: &str, source: &str) -> Result<CapturedMachine, Message> {
     let json: Value = serde_json::from_str(text).map_err(|error| source_error(source, error, HELP))?;

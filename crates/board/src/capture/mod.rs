@@ -92,20 +92,41 @@ struct CapturedMachine {
 /// If the input is no known source, is damaged, or does not describe a valid machine.
 pub fn capture(path: &Path, name: &str, raw: bool) -> Result<String, Message> {
     let source = path.display().to_string();
-    let captured = if path.is_dir() {
-        sysfs::read(&Tree::from_directory(path), &source)?
-    } else {
-        let help = "give the root directory of a machine (/), a tar of /sys, hwloc's XML, or the output of `lscpu -J`";
-        let bytes = files::read_file(path, MAX_BYTES)
-            .map_err(|error| source_error(&source, format!("cannot be read: {error}"), help))?;
-        let text = std::str::from_utf8(&bytes).map(str::trim_start);
-        match text {
-            Ok(text) if text.starts_with('{') => lscpu::read(text, &source)?,
-            Ok(text) if text.starts_with('<') => hwloc::read(text, &source)?,
-            _ => sysfs::read(&Tree::from_archive(&bytes, &source)?, &source)?,
-        }
+    if path.is_dir() {
+        return machine_file(&sysfs::read(&Tree::from_directory(path), &source)?, name, raw);
+    }
+    let help = "give the root directory of a machine (/), a tar of /sys, hwloc's XML, or the output of `lscpu -J`";
+    let bytes = files::read_file(path, MAX_BYTES)
+        .map_err(|error| source_error(&source, format!("cannot be read: {error}"), help))?;
+    capture_file(&bytes, &source, name, raw)
+}
+
+/// Returns the machine file of the content of a source: a tar, hwloc's XML or the JSON of `lscpu`. `source` is its name in
+/// messages. The machine file is validated unless `raw` is set.
+///
+/// # Errors
+/// As those of [`capture`].
+pub fn capture_file(bytes: &[u8], source: &str, name: &str, raw: bool) -> Result<String, Message> {
+    let text = std::str::from_utf8(bytes).map(str::trim_start);
+    let captured = match text {
+        Ok(text) if text.starts_with('{') => lscpu::read(text, source)?,
+        Ok(text) if text.starts_with('<') => hwloc::read(text, source)?,
+        _ => sysfs::read(&Tree::from_archive(bytes, source)?, source)?,
     };
-    let text = write::write(&captured, name);
+    machine_file(&captured, name, raw)
+}
+
+/// Whether a file is a tar, hwloc's XML or the JSON of `lscpu`. A trace, a workload and a page of HTML are none of these.
+pub fn is_source(bytes: &[u8]) -> bool {
+    match std::str::from_utf8(bytes).map(str::trim_start) {
+        Ok(text) if text.starts_with('{') => lscpu::is_lscpu(text),
+        Ok(text) if text.starts_with('<') => hwloc::is_hwloc(text),
+        _ => tree::is_archive(bytes),
+    }
+}
+
+fn machine_file(captured: &CapturedMachine, name: &str, raw: bool) -> Result<String, Message> {
+    let text = write::write(captured, name);
     if !raw {
         // The remedy of the error is for a person who wrote the file.
         let help = "fairlab cannot describe the captured machine; capture it with --raw and edit the file";

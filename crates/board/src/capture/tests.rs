@@ -100,6 +100,11 @@ fn a_directory_and_its_archives_give_the_same_machine() {
     let of_root = capture(&root, "board", false).unwrap_or_else(|error| panic!("{error}"));
     assert_is_board(&of_root);
     for bytes in packed {
+        assert!(is_source(&bytes));
+        assert_eq!(
+            capture_file(&bytes, "board.tar", "board", false).unwrap_or_else(|error| panic!("{error}")),
+            of_root
+        );
         let file = directory.path().join("board.tar");
         std::fs::write(&file, bytes).expect("a file");
         assert_eq!(capture(&file, "board", false).unwrap_or_else(|error| panic!("{error}")), of_root);
@@ -113,6 +118,18 @@ fn capture_text(text: &str) -> Result<String, Message> {
     let file = directory.path().join("file");
     std::fs::write(&file, text).expect("a file");
     capture(&file, "it", false)
+}
+
+#[test]
+fn workloads_traces_and_pages_are_no_sources() {
+    for text in
+        ["", "{}", "{\"tasks\": {\"cpus\": []}}", "cpus 2\n", "# tracer: nop\n", "<!DOCTYPE html>\n<html>", "\u{1}"]
+    {
+        assert!(!is_source(text.as_bytes()), "{text}");
+    }
+    for text in ["{\"lscpu\": []}", " {\"cpus\": []}", "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">"] {
+        assert!(is_source(text.as_bytes()), "{text}");
+    }
 }
 
 fn shape(text: &str) -> Vec<(u32, u32, u32, u32)> {

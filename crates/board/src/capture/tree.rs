@@ -14,6 +14,25 @@ const MAX_ARCHIVE_BYTES: u64 = 256 << 20;
 /// Possible positions of the system's devices below the input.
 const DEVICE_ROOTS: [&str; 3] = ["sys/devices/system", "devices/system", ""];
 
+/// Position and text of the mark of tar archives.
+const TAR_MARK: (usize, &[u8]) = (257, b"ustar");
+
+/// Whether a file is a tar, optionally compressed with gzip or bzip2.
+pub(super) fn is_archive(bytes: &[u8]) -> bool {
+    let mut head = Vec::new();
+    let is_read = uncompressed(bytes).take(512).read_to_end(&mut head).is_ok();
+    is_read && head.get(TAR_MARK.0..).is_some_and(|rest| rest.starts_with(TAR_MARK.1))
+}
+
+/// Returns a reader of the content of a file that may be compressed with gzip or bzip2.
+fn uncompressed(bytes: &[u8]) -> Box<dyn Read + '_> {
+    match bytes {
+        [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(bytes)),
+        [b'B', b'Z', b'h', ..] => Box::new(bzip2::read::MultiBzDecoder::new(bytes)),
+        _ => Box::new(bytes),
+    }
+}
+
 pub(super) enum Tree {
     Directory { root: PathBuf, devices: String },
     Archive { files: BTreeMap<String, String>, devices: String },
@@ -30,12 +49,7 @@ impl Tree {
         let help = "give a tar of /sys/devices/system, such as hwloc-gather-topology makes (.tar, .tar.gz, .tar.bz2)";
         let damaged =
             |error: std::io::Error| source_error(source, format!("cannot be read as an archive: {error}"), help);
-        let reader: Box<dyn Read + '_> = match bytes {
-            [0x1f, 0x8b, ..] => Box::new(flate2::read::MultiGzDecoder::new(bytes)),
-            [b'B', b'Z', b'h', ..] => Box::new(bzip2::read::MultiBzDecoder::new(bytes)),
-            _ => Box::new(bytes),
-        };
-        let mut archive = tar::Archive::new(reader.take(MAX_ARCHIVE_BYTES));
+        let mut archive = tar::Archive::new(uncompressed(bytes).take(MAX_ARCHIVE_BYTES));
         let mut files = BTreeMap::new();
         for entry in archive.entries().map_err(damaged)? {
             let entry = entry.map_err(damaged)?;

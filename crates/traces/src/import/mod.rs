@@ -59,6 +59,19 @@ pub fn read(file: &str, bytes: &[u8], leaps: LeapHandling) -> Result<Recording, 
     read_recording(bytes, leaps).map_err(|error| error.in_file(file))
 }
 
+/// Whether a file can only be a trace, or is one of a format that is named as not read: it is binary, a page of HTML, or has an
+/// early line that is an event.
+pub fn is_trace(bytes: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_DETECT_BYTES)]);
+    !unread::is_text(&text) || is_html(&text) || babeltrace::is_babeltrace(&text) || text::is_text_trace(&text)
+}
+
+/// Whether a text begins as a page of HTML does.
+fn is_html(text: &str) -> bool {
+    let start = text.trim_start().get(..15).unwrap_or_default().to_ascii_lowercase();
+    start.starts_with("<!doctype html") || start.starts_with("<html")
+}
+
 fn read_recording(bytes: &[u8], leaps: LeapHandling) -> ReadResult<Recording> {
     let mut recording = read_format(bytes)?;
     leaps::handle(&mut recording, leaps)?;
@@ -111,8 +124,7 @@ fn read_content(bytes: &[u8]) -> ReadResult<Recording> {
     }
     let bytes = from_utf16(bytes);
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_DETECT_BYTES)]);
-    let start = text.trim_start().get(..15).unwrap_or_default().to_ascii_lowercase();
-    if start.starts_with("<!doctype html") || start.starts_with("<html") {
+    if is_html(&text) {
         return systrace::read(&String::from_utf8_lossy(&bytes));
     }
     if babeltrace::is_babeltrace(&text) {

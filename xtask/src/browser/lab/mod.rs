@@ -40,6 +40,16 @@ const REPEATED: &str = "(async () => {
     while (document.getElementById('repeat-progress').textContent !== '') await new Promise((done) => setTimeout(done, 20));
     return document.getElementById('repeated').hidden ? '' : document.getElementById('repeated').textContent;
 })()";
+/// Output of `lscpu -J -e` on a machine with four CPUs.
+const LSCPU: &str = r#"{"cpus": [{"cpu": 0, "core": 0, "socket": 0, "node": 0}, {"cpu": 1, "core": 1, "socket": 0, "node": 0},
+    {"cpu": 2, "core": 2, "socket": 0, "node": 0}, {"cpu": 3, "core": 3, "socket": 0, "node": 0}]}"#;
+/// Text of ftrace with a few switches between two tasks.
+const TRACE: &str = "# tracer: nop
+    a-10 [000] d..3. 1.000000: sched_switch: prev_comm=a prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=b next_pid=11 next_prio=120
+    b-11 [000] d..3. 1.002000: sched_switch: prev_comm=b prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=a next_pid=10 next_prio=120
+    a-10 [000] d..3. 1.003000: sched_switch: prev_comm=a prev_pid=10 prev_prio=120 prev_state=S ==> next_comm=b next_pid=11 next_prio=120
+    b-11 [000] d..3. 1.009000: sched_switch: prev_comm=b prev_pid=11 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120
+";
 const KNOBS: &str = "document.getElementById('knobs').textContent || 'none'";
 const VIEW: &str = "JSON.stringify(fairlab.timeline.view)";
 const CHOSEN: &str = "JSON.stringify(fairlab.timeline.chosen)";
@@ -59,7 +69,6 @@ pub(super) const METRICS_POSITION: &str = "document.getElementById('metrics-scro
 const USES: &[ControlUse] = &[
     control_use("knob-base_slice_ns", Gesture::Keys(&["ArrowLeft", "ArrowLeft"]), SETTLED),
     control_use("repeat", Gesture::Click, REPEATED),
-    control_use("changes-scroll", Gesture::Focus, FOCUS),
     control_use("knob-base_slice_ns", Gesture::Click, SETTLED),
     control_use("knob-base_slice_ns-value", Gesture::Focus, FOCUS),
     control_use("knob-base_slice_ns-value", Gesture::Keys(&["ArrowUp", "ArrowDown"]), SETTLED),
@@ -91,6 +100,8 @@ const USES: &[ControlUse] = &[
     control_use("edit-summary", Gesture::Keys(&["Enter"]), IS_EDITED),
     control_use("open", Gesture::Open(Device::Mouse, "mine.scn", FILE), SETTLED),
     control_use("open", Gesture::Open(Device::Keyboard, "yours.scn", FILE), SETTLED),
+    control_use("open", Gesture::Open(Device::Mouse, "there.json", LSCPU), SETTLED),
+    control_use("open", Gesture::Open(Device::Keyboard, "recorded.txt", TRACE), SETTLED),
     control_use("share", Gesture::Click, NR_SHARED),
     control_use("share", Gesture::Keys(&["Enter"]), NR_SHARED),
     control_use("kernel", Gesture::Select("5.4"), SETTLED),
@@ -99,6 +110,7 @@ const USES: &[ControlUse] = &[
     control_use("find", Gesture::Type("slice base"), FOUND),
     control_use("find", Gesture::Keys(&["Enter"]), KNOBS),
     control_use("knob-base_slice_ns", Gesture::Keys(&["ArrowRight", "ArrowRight", "ArrowRight"]), SETTLED),
+    control_use("repeat", Gesture::Keys(&["Enter"]), REPEATED),
     control_use("timeline", Gesture::Wheel, VIEW),
     control_use("show-difference", Gesture::Click, VIEW),
     control_use("timeline", Gesture::Keys(&["+", "=", "ArrowRight", "ArrowLeft", "-", "Home"]), VIEW),
