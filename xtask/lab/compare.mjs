@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Repeats arms in the WebAssembly modules of the page, and prints the answer with their comparison for each case.
+// Repeats arms in the WebAssembly modules of the page, and prints for each case the answer with
+// their comparison, and the digest of the trace of arm B.
 // Arguments: directory of the built page, file with the cases.
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -26,4 +28,6 @@ for (const { specs, names, nr_seeds } of JSON.parse(readFileSync(casesFile, "utf
     });
   }
   console.log(tools.ask(JSON.stringify({ compare: { arms: names, first_seed: 1, command: [] } }), new Uint8Array()));
+  const saved = service.ask(JSON.stringify({ "save-trace": { run: 1, spec: specs[1] } }));
+  console.log(createHash("sha256").update(saved.trace).digest("hex"));
 }

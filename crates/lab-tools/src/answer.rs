@@ -51,7 +51,7 @@ pub struct ArmTable {
 #[derive(Debug, Serialize)]
 pub struct RowTexts {
     pub metric: String,
-    /// Values of the first arm and of the other one, with the standard deviation of the runs in percent.
+    /// Values of the first arm and of the second one, with the standard deviation of the runs in percent.
     pub values: [String; 2],
     /// Change in percent, with its interval.
     pub change: String,
@@ -69,7 +69,7 @@ impl ArmTable {
     fn new(report: &ComparisonReport, arm: usize) -> Self {
         let (mut rows, others) = report.rows_of(arm);
         let size = |row: &MetricRow| row.changes[arm - 1].percent.map_or(0.0, f64::abs);
-        rows.sort_by(|one, other| size(other).total_cmp(&size(one)));
+        rows.sort_by(|a, b| size(b).total_cmp(&size(a)));
         let others = if others.is_empty() { String::new() } else { OtherMetrics::new(&others, arm).to_string() };
         Self { rows: rows.into_iter().map(|row| RowTexts::new(row, arm)).collect(), others }
     }

@@ -47,7 +47,7 @@ fn runs_that_come_in_any_order_are_compared_with_verdict_notes_and_table() {
     for kind in ["repetitions", "assumption", "zero-costs", "tests"] {
         assert!(notes.iter().any(|note| note["kind"] == kind), "{kind}: {compared}");
     }
-    // The runs are forgotten.
+    // The runs are dropped.
     assert_eq!(ask(&mut tools, &compare_request(), "")["error"]["text"], "some runs are missing");
 }
 

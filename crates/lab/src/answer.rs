@@ -22,6 +22,8 @@ pub struct Answer {
     pub lags: Vec<u8>,
     /// Averages of CPUs over time, for the last step of a run; see [`fairlab_report::PageCollector::series`].
     pub series: Vec<u8>,
+    /// Saved trace.
+    pub trace: Vec<u8>,
 }
 
 /// JSON part of an answer.
@@ -47,6 +49,7 @@ pub enum Content {
     Opened(Opened),
     Part(Part),
     Closed {},
+    Saved {},
     Measured(Box<MeasuredRun<RunSummary>>),
     Explained(Explanation),
     /// `None` if every CPU runs the same tasks of the workload at all times.

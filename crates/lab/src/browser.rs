@@ -49,4 +49,9 @@ impl Answer {
     pub fn series(&self) -> Vec<u8> {
         self.0.series.clone()
     }
+
+    #[wasm_bindgen(getter)]
+    pub fn trace(&self) -> Vec<u8> {
+        self.0.trace.clone()
+    }
 }

@@ -14,6 +14,7 @@ pub mod catalogue;
 mod live;
 mod repetition;
 mod request;
+mod saved_trace;
 mod service;
 
 pub use answer::{Answer, AnswerJson, Content, Ended, Opened, Part, Parting};

@@ -22,6 +22,8 @@ pub enum Request {
     Close { run: u32 },
     /// Run a spec to its end, as a repetition of `fairlab compare` with this seed.
     Measure { run: u32, spec: RunSpec, seed: u64 },
+    /// Run a spec to its end, for its trace in the format of Perfetto.
+    SaveTrace { run: u32, spec: RunSpec },
     /// Explain a moment of a run, in ns from its start.
     Explain { run: u32, spec: RunSpec, question: Question, at_ns: u64 },
     /// Search the first difference of two runs. `run` is the number of the pair.
@@ -38,6 +40,7 @@ impl Request {
             | Self::Step { run, .. }
             | Self::Close { run }
             | Self::Measure { run, .. }
+            | Self::SaveTrace { run, .. }
             | Self::Explain { run, .. }
             | Self::Difference { run, .. } => Some(run),
         }

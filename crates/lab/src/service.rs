@@ -6,6 +6,7 @@ use crate::catalogue;
 use crate::live::LiveRun;
 use crate::repetition::run_repetition;
 use crate::request::Request;
+use crate::saved_trace::perfetto_trace;
 use fairlab_explain::Question;
 use fairlab_run::error::RequestError;
 use fairlab_run::explain::explain_moment;
@@ -54,6 +55,10 @@ impl LabService {
                 Content::Closed {}
             }
             Request::Measure { spec, seed, .. } => Content::Measured(Box::new(run_repetition(&spec, seed)?)),
+            Request::SaveTrace { spec, .. } => {
+                let trace = perfetto_trace(&spec)?;
+                return Ok(Answer { trace, ..Answer::new(number, Content::Saved {}) });
+            }
             Request::Explain { spec, question, at_ns, .. } => explain(&spec, &question, Nanos(at_ns))?,
             Request::Difference { specs, .. } => {
                 let difference = first_difference(specs.each_ref(), &mut |_, _| true)?;

@@ -46,7 +46,7 @@
  * @property {import("./knobs.mjs").Catalogue} [catalogue]
  * @property {Explanation} [explained]
  * @property {Difference | null} [difference]
- * @typedef {{ answer: Answer, segments: Uint8Array, lags: Uint8Array, series: Uint8Array }} Reply
+ * @typedef {{ answer: Answer, segments: Uint8Array, lags: Uint8Array, series: Uint8Array, trace: Uint8Array<ArrayBuffer> }} Reply
  */
 
 /** The worker was ended before it answered. */
@@ -111,13 +111,13 @@ export class Client {
   /** Returns the answer as JSON text. @param {object} request @param {Uint8Array} [content] */
   async askText(request, content) {
     const id = ++this.#last;
-    /** @type {{ json: string, segments: Uint8Array, lags: Uint8Array, series: Uint8Array, memory: number }} */
-    const { json, segments, lags, series, memory } = await new Promise((resolve, reject) => {
+    /** @type {{ json: string, segments: Uint8Array, lags: Uint8Array, series: Uint8Array, trace: Uint8Array<ArrayBuffer>, memory: number }} */
+    const { json, segments, lags, series, trace, memory } = await new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       this.#worker.postMessage({ id, request: JSON.stringify(request), content }, content ? [content.buffer] : []);
     });
     this.memory = memory;
-    return { text: json, segments, lags, series };
+    return { text: json, segments, lags, series, trace };
   }
 }
 

@@ -266,6 +266,21 @@ export class LiveArms {
     this.update();
   }
 
+  /** Saves the trace of arm B. */
+  async #saveTrace() {
+    const mine = this.#generation;
+    byId("save-trace").disabled = true;
+    try {
+      const { answer, trace } = await this.clients[BACKGROUND].ask({ "save-trace": { run: mine, spec: this.specOf(ARM_B) } });
+      if (mine !== this.#generation) return;
+      if (answer.error) this.showError(answer.error); else this.view.save("fairlab.pftrace", "application/octet-stream", trace);
+    } catch (error) {
+      if (mine === this.#generation) this.showFailure(error);
+    } finally {
+      byId("save-trace").disabled = false;
+    }
+  }
+
   /** Runs a workload or a recorded trace of the reader, or takes a machine. @param {File | undefined} file */
   async #openFile(file) {
     if (!file) return;
@@ -334,6 +349,7 @@ export class LiveArms {
       byId("share").textContent = await copied.then(() => "Copied", () => "The address bar has the link");
       setTimeout(() => { byId("share").textContent = "Copy link"; }, 3000);
     };
+    byId("save-trace").onclick = () => this.#saveTrace();
     byId("save-spec").onclick = () => this.view.save("fairlab-spec.json", "application/json", `${JSON.stringify({ schema: "spec/1", ...this.specOf(ARM_B) }, null, 2)}\n`);
     document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => {

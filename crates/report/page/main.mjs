@@ -14,7 +14,7 @@ import { View } from "./view.mjs";
 const dataOf = (id) => JSON.parse(byId(id).textContent);
 
 /** Elements that a page without a simulator does not have. */
-const OF_SIMULATOR = ["share", "save-spec", "what", "edit", "change", "repetition", "terminal"];
+const OF_SIMULATOR = ["share", "save-trace", "save-spec", "what", "edit", "change", "repetition", "terminal"];
 
 /** Shows two of the recorded runs, or the only one. @param {View} view @param {import("./arm.mjs").Arm[]} runs */
 function showRecorded(view, runs) {

@@ -22,9 +22,10 @@ export function answer({ id, wasm, request }) {
       return send({ id });
     }
     const answer = /** @type {LabService} */ (service).ask(request ?? "");
-    const { json, segments, lags, series } = answer;
+    const { json, segments, lags, series, trace } = answer;
     answer.free();
-    send({ id, json, segments, lags, series, memory: memory?.buffer.byteLength }, [segments.buffer, lags.buffer, series.buffer]);
+    const buffers = [segments, lags, series, trace].map(({ buffer }) => buffer);
+    send({ id, json, segments, lags, series, trace, memory: memory?.buffer.byteLength }, buffers);
   } catch (error) {
     // A panic: the module is unusable from now on.
     send({ id, panic: error instanceof Error ? error.message : String(error) });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Comparison of repeated runs by the page's modules in Node, beside the native one: the answers must be equal, byte for byte.
+//! Comparison of repeated runs and saved traces by the page's modules in Node, beside native ones: they must be equal, byte for
+//! byte.
 //!
-//! A test of the command compares the native answer with `fairlab compare --json`.
+//! Tests of the command compare native answers with `fairlab compare --json` and `fairlab run --export perfetto=FILE`.
 
 use anyhow::{Context, Result, ensure};
 use fairlab_lab::LabService;
@@ -37,24 +38,28 @@ pub(super) fn check(root: &Path, page: &Path) -> Result<()> {
         .stdout(Stdio::piped())
         .spawn()
         .context("node")?;
-    let natives = cases.iter().map(ComparedArms::native).collect::<Result<Vec<String>>>()?;
+    let natives = cases.iter().map(ComparedArms::native).collect::<Result<Vec<_>>>()?.concat();
     let output = node.wait_with_output()?;
     ensure!(output.status.success(), "the modules fail in Node");
     let lines = String::from_utf8(output.stdout)?;
     let answers: Vec<&str> = lines.lines().collect();
-    ensure!(answers.len() == natives.len(), "{} of {} comparisons were made", answers.len(), natives.len());
-    for ((in_node, native), (name, ..)) in answers.into_iter().zip(&natives).zip(COMPARED) {
+    ensure!(answers.len() == natives.len(), "{} of {} answers were printed", answers.len(), natives.len());
+    let names = COMPARED.iter().flat_map(|(name, ..)| [name; 2]);
+    for ((in_node, native), name) in answers.into_iter().zip(&natives).zip(names) {
         let at = in_node.bytes().zip(native.bytes()).position(|(page, native)| page != native);
         let around =
             |text: &str, at: usize| text.get(at.saturating_sub(80)..(at + 80).min(text.len())).map(str::to_owned);
         ensure!(
             in_node == native,
-            "{name}: the comparison in Node has {:?}, the native one {:?}",
+            "{name}: the answer in Node has {:?}, the native one {:?}",
             at.and_then(|at| around(in_node, at)),
             at.and_then(|at| around(native, at))
         );
     }
-    println!("{} comparisons of {NR_SEEDS} seeds in Node: equal to native ones, byte for byte", natives.len());
+    println!(
+        "{} comparisons of {NR_SEEDS} seeds and as many traces in Node: equal to native ones, byte for byte",
+        cases.len()
+    );
     Ok(())
 }
 
@@ -67,8 +72,8 @@ impl ComparedArms {
         Ok(Self { specs, names: ["unchanged".to_owned(), format!("{tunable}={value}")], nr_seeds: NR_SEEDS })
     }
 
-    /// Returns the answer of the same code in this program.
-    fn native(&self) -> Result<String> {
+    /// Returns the answer of the same code in this program, and the digest of the trace of arm B.
+    fn native(&self) -> Result<[String; 2]> {
         let (mut service, mut tools) = (LabService::default(), LabTools::default());
         for repetition in 0..self.nr_seeds {
             for (arm, spec) in self.specs.iter().enumerate() {
@@ -80,6 +85,10 @@ impl ComparedArms {
             }
         }
         let request = json!({ "compare": { "arms": self.names, "first_seed": 1, "command": [] } });
-        Ok(tools.ask(&request.to_string(), &[]))
+        let compared = tools.ask(&request.to_string(), &[]);
+        let request = json!({ "save-trace": { "run": 1, "spec": self.specs[1] } });
+        let trace = service.ask(&request.to_string()).trace;
+        ensure!(!trace.is_empty(), "no trace was saved");
+        Ok([compared, fairlab_workload::sha256::hex_digest(&trace)])
     }
 }

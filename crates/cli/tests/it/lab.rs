@@ -90,3 +90,20 @@ fn repetitions_in_the_page_are_compared_as_the_command_compares_them() {
         }
     }
 }
+
+#[test]
+fn the_page_saves_the_trace_that_the_command_exports() {
+    let dir = TempDir::new().expect("a directory");
+    let file = dir.path().join("a.pftrace");
+    let workload = root().join("scenarios/hello.json").to_str().expect("a plain name").to_owned();
+    let export = format!("perfetto={}", file.display());
+    stdout_of(&["run", &workload, "--set", "base_slice_ns=400000", "--export", &export]);
+    let text = std::fs::read_to_string(&workload).expect("readable");
+    let spec = json!({
+        "workload": { "file": { "given": workload, "text": text } },
+        "settings": { "tunables": { "base_slice_ns": 400_000 } },
+    });
+    let answer = LabService::default().ask(&json!({ "save-trace": { "run": 1, "spec": spec } }).to_string());
+    assert_eq!(answer.json, r#"{"run":1,"saved":{}}"#);
+    assert!(answer.trace == std::fs::read(file).expect("written"), "the traces differ");
+}

@@ -126,9 +126,12 @@ const CHART_GROUPS: EventGroups = EventGroups::from_slice(&[
     Group::Markers,
 ]);
 
+/// Perfetto's own format. A program that uses this constant contains the writer of this format alone.
+pub const PERFETTO: ExportFormat = perfetto::FORMAT;
+
 /// All formats, in the order in which the help lists them.
 pub const FORMATS: &[ExportFormat] = &[
-    perfetto::FORMAT,
+    PERFETTO,
     chrome::FORMAT,
     trace_dat::FORMAT_6,
     trace_dat::FORMAT_7,

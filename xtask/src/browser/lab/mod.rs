@@ -27,8 +27,10 @@ const NR_SHARED: &str = "(() => {
 })()";
 /// Name and form of the file that was saved last; nothing if it cannot be read.
 pub(super) const SAVED: &str = "(async () => {
+    while (document.getElementById('save-trace').disabled) await new Promise((done) => setTimeout(done, 20));
     const { name, content } = fairlab.saved() ?? {};
     if (!name) return 'nothing';
+    if (name.endsWith('.pftrace')) return content.size > 1e5 ? name + content.size : '';
     if (name.endsWith('.png')) return name + (await createImageBitmap(content)).width;
     const text = await content.text();
     if (name.endsWith('.json')) return name + JSON.parse(text).schema;
@@ -120,7 +122,9 @@ const USES: &[ControlUse] = &[
     control_use("save-png", Gesture::Click, SAVED),
     control_use("save-svg", Gesture::Click, SAVED),
     control_use("save-spec", Gesture::Click, SAVED),
+    control_use("save-trace", Gesture::Click, SAVED),
     control_use("save-png", Gesture::Keys(&["Enter"]), SAVED),
+    control_use("save-trace", Gesture::Keys(&["Enter"]), SAVED),
     control_use("save-svg", Gesture::Keys(&["Enter"]), SAVED),
     control_use("save-spec", Gesture::Keys(&["Enter"]), SAVED),
     control_use("lane", Gesture::Choose, TIMELINE),
