@@ -11,6 +11,8 @@ use std::sync::mpsc::{Receiver, channel};
 
 /// Names of the program.
 pub(super) const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+/// Methods that report requests, messages on the console and exceptions, of the page or of a worker.
+const ENABLE: [&str; 3] = ["Runtime.enable", "Log.enable", "Network.enable"];
 /// Events of messages on the console and of exceptions.
 const CONSOLE: [&str; 3] = ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"];
 
@@ -70,9 +72,13 @@ impl Chromium {
         let target = browser.call("Target.createTarget", json!({ "url": "about:blank" }))?["targetId"].clone();
         let attached = browser.call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }))?;
         browser.session = attached["sessionId"].as_str().map(str::to_owned);
-        for domain in ["Page.enable", "Runtime.enable", "Log.enable", "Network.enable"] {
-            browser.call(domain, json!({}))?;
+        browser.call("Page.enable", json!({}))?;
+        for method in ENABLE {
+            browser.call(method, json!({}))?;
         }
+        // A worker waits until its requests are reported.
+        let workers = json!({ "autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true });
+        browser.call("Target.setAutoAttach", workers)?;
         browser.call("Page.setDownloadBehavior", json!({ "behavior": "deny" }))?;
         browser.call("Page.setInterceptFileChooserDialog", json!({ "enabled": true }))?;
         Ok(browser)
@@ -82,20 +88,26 @@ impl Chromium {
         self.from.recv_timeout(TIMEOUT).context("the browser does not answer")
     }
 
-    /// Calls a method and returns its result.
-    fn call(&mut self, method: &str, params: Value) -> Result<Value> {
+    /// Sends a message, whose number it returns.
+    fn send(&mut self, session: Option<String>, method: &str, params: &Value) -> Result<u64> {
         self.last_id += 1;
         let mut message = json!({ "id": self.last_id, "method": method, "params": params });
-        if let Some(session) = &self.session {
+        if let Some(session) = session {
             message["sessionId"] = json!(session);
         }
         let mut bytes = message.to_string().into_bytes();
         bytes.push(0);
         self.to.write_all(&bytes).with_context(|| format!("{method}: the browser has gone"))?;
+        Ok(self.last_id)
+    }
+
+    /// Calls a method and returns its result.
+    fn call(&mut self, method: &str, params: Value) -> Result<Value> {
+        let id = self.send(self.session.clone(), method, &params)?;
         loop {
             let message = self.next()?;
-            if message["id"] != json!(self.last_id) {
-                self.note_event(&message);
+            if message["id"] != json!(id) {
+                self.note_event(&message)?;
             } else if message["error"].is_null() {
                 return Ok(message["result"].clone());
             } else {
@@ -104,10 +116,16 @@ impl Chromium {
         }
     }
 
-    fn note_event(&mut self, event: &Value) {
+    fn note_event(&mut self, event: &Value) -> Result<()> {
         let params = &event["params"];
         match event["method"].as_str() {
             Some("Page.loadEventFired") => self.is_loaded = true,
+            Some("Target.attachedToTarget") => {
+                let session = params["sessionId"].as_str().map(str::to_owned);
+                for method in ENABLE.into_iter().chain(["Runtime.runIfWaitingForDebugger"]) {
+                    self.send(session.clone(), method, &json!({}))?;
+                }
+            }
             Some("Page.fileChooserOpened") => self.file_input = Some(params["backendNodeId"].clone()),
             Some("Network.requestWillBeSent") => {
                 self.log.requests.push(params["request"]["url"].as_str().unwrap_or_default().to_owned());
@@ -115,6 +133,7 @@ impl Chromium {
             Some(method) if CONSOLE.contains(&method) => self.log.console.push(params.to_string()),
             _ => {}
         }
+        Ok(())
     }
 }
 
@@ -131,13 +150,13 @@ impl Browser for Chromium {
         self.call("Page.navigate", json!({ "url": self.log.url }))?;
         while !self.is_loaded {
             let event = self.next()?;
-            self.note_event(&event);
+            self.note_event(&event)?;
         }
         Ok(())
     }
 
     fn value(&mut self, expression: &str) -> Result<Value> {
-        let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
+        let params = json!({ "expression": expression, "awaitPromise": true, "returnByValue": true, "allowUnsafeEvalBlockedByCSP": false });
         let result = self.call("Runtime.evaluate", params)?;
         if result["exceptionDetails"].is_null() {
             return Ok(result["result"]["value"].clone());
@@ -189,7 +208,7 @@ impl Browser for Chromium {
         std::fs::write(&file, text).with_context(|| file.display().to_string())?;
         while self.file_input.is_none() {
             let event = self.next()?;
-            self.note_event(&event);
+            self.note_event(&event)?;
         }
         let input = self.file_input.take();
         self.call("DOM.setFileInputFiles", json!({ "files": [file], "backendNodeId": input })).map(drop)

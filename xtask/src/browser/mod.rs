@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 use chromium::Chromium;
 use clap::Args as ClapArgs;
 use controls::{ControlUse, Gesture, control_use, use_all_controls};
-use driver::{Browser, find};
+use driver::{Browser, PageLog, find};
 use firefox::Firefox;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -219,7 +219,8 @@ fn fairlab(root: &Path, args: &[&str]) -> Result<()> {
     if output.status.success() { Ok(()) } else { bail!("{}", String::from_utf8_lossy(&output.stderr)) }
 }
 
-/// Checks that the page is no wider than its window, shows no broken number, and has written nothing on its console.
+/// Checks that the page is no wider than its window, shows no broken number, requests nothing from
+/// elsewhere, and has written nothing on its console.
 fn check_page(browser: &mut dyn Browser) -> Result<()> {
     let overflow = browser.value("document.documentElement.scrollWidth - innerWidth")?;
     if overflow.as_i64().is_none_or(|pixels| pixels > 0) {
@@ -229,10 +230,20 @@ fn check_page(browser: &mut dyn Browser) -> Result<()> {
     if !broken.is_null() {
         bail!("the page shows {broken}");
     }
-    match browser.log().console.first() {
+    let PageLog { url, console, requests } = browser.log();
+    if let Some(request) = requests.iter().find(|request| !is_of_page(request, url)) {
+        bail!("the page requests {request}");
+    }
+    match console.first() {
         None => Ok(()),
         Some(message) => bail!("the page writes on its console: {message}"),
     }
+}
+
+/// Reports whether a request loads the page itself or a part that the page contains.
+fn is_of_page(request: &str, page: &str) -> bool {
+    let document = request.split('#').next();
+    document == Some(page) || request.starts_with("blob:") || request.starts_with("data:")
 }
 
 /// Checks that verdict, findings and timeline can be seen without scrolling.

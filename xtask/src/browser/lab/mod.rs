@@ -3,6 +3,7 @@
 
 mod links;
 mod native;
+mod policy;
 pub(super) mod times;
 
 use super::controls::{ControlUse, Device, Gesture, control_use, use_all_controls};
@@ -158,15 +159,21 @@ pub(super) fn check(root: &Path, browser: &mut dyn Browser) -> Result<()> {
     for (name, size, is_phone) in WINDOWS {
         browser.open(&page, size, is_phone)?;
         browser.value(SETTLED)?;
-        let checked = check_page(browser)
-            .and_then(|()| use_all_controls(browser, USES))
-            .and_then(|()| links::check(browser))
-            .and_then(|()| native::compare(browser));
-        let nr = checked.with_context(|| format!("fairlab lab in {}, {name} window", browser.name()))?;
+        let nr = check_window(browser).with_context(|| format!("fairlab lab in {}, {name} window", browser.name()))?;
         println!(
             "fairlab lab in {}, {name}: all controls, the first difference and {nr} pixels are those of native runs",
             browser.name()
         );
     }
     Ok(())
+}
+
+/// Returns the number of compared pixels.
+fn check_window(browser: &mut dyn Browser) -> Result<usize> {
+    check_page(browser)?;
+    use_all_controls(browser, USES)?;
+    links::check(browser)?;
+    let nr = native::compare(browser)?;
+    policy::check(browser)?;
+    Ok(nr)
 }
