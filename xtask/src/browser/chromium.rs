@@ -214,6 +214,11 @@ impl Browser for Chromium {
         self.call("DOM.setFileInputFiles", json!({ "files": [file], "backendNodeId": input })).map(drop)
     }
 
+    fn set_colour_scheme(&mut self, scheme: &str) -> Result<bool> {
+        let feature = json!({ "name": "prefers-color-scheme", "value": scheme });
+        self.call("Emulation.setEmulatedMedia", json!({ "features": [feature] })).map(|_| true)
+    }
+
     fn log(&self) -> &PageLog {
         &self.log
     }

@@ -61,6 +61,9 @@ pub(super) trait Browser {
     /// Waits until the page asks for a file, and gives it one of this name and content.
     fn choose_file(&mut self, name: &str, text: &str) -> Result<()>;
 
+    /// Sets the colours that the user prefers, `light` or `dark`. Returns whether the browser can.
+    fn set_colour_scheme(&mut self, scheme: &str) -> Result<bool>;
+
     /// Returns the log of the page.
     fn log(&self) -> &PageLog;
 }

@@ -182,6 +182,11 @@ impl Browser for Firefox {
         self.call("input.setFiles", files).map(drop)
     }
 
+    /// Firefox has the colours of its system, which are light ones without a screen.
+    fn set_colour_scheme(&mut self, scheme: &str) -> Result<bool> {
+        Ok(scheme == "light")
+    }
+
     fn log(&self) -> &PageLog {
         &self.log
     }

@@ -125,13 +125,13 @@ pub(crate) fn run(root: &Path, args: &BrowserArgs) -> Result<()> {
             check_reports(root, args, &place, &mut browser)?;
         }
         if args.page.is_none() {
-            lab::check(root, &mut browser)?;
+            lab::check(root, &mut browser, args.ci)?;
         }
     }
     if args.page.is_none()
         && let Some(mut browser) = start_firefox(args, &place)?
     {
-        lab::check(root, &mut browser)?;
+        lab::check(root, &mut browser, args.ci)?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The page of `fairlab lab` beside native runs: its controls, the first difference, and sampled pixels.
 
+mod axe;
 mod links;
 mod native;
 mod policy;
@@ -154,12 +155,14 @@ const USES: &[ControlUse] = &[
 ];
 
 /// Checks the page in all windows.
-pub(super) fn check(root: &Path, browser: &mut dyn Browser) -> Result<()> {
+pub(super) fn check(root: &Path, browser: &mut dyn Browser, is_ci: bool) -> Result<()> {
+    let axe = axe::load(root, is_ci)?;
     let page = lab::build(root)?;
     for (name, size, is_phone) in WINDOWS {
         browser.open(&page, size, is_phone)?;
         browser.value(SETTLED)?;
-        let nr = check_window(browser).with_context(|| format!("fairlab lab in {}, {name} window", browser.name()))?;
+        let nr = check_window(browser, axe.as_deref())
+            .with_context(|| format!("fairlab lab in {}, {name} window", browser.name()))?;
         println!(
             "fairlab lab in {}, {name}: all controls, the first difference and {nr} pixels are those of native runs",
             browser.name()
@@ -169,9 +172,12 @@ pub(super) fn check(root: &Path, browser: &mut dyn Browser) -> Result<()> {
 }
 
 /// Returns the number of compared pixels.
-fn check_window(browser: &mut dyn Browser) -> Result<usize> {
+fn check_window(browser: &mut dyn Browser, axe: Option<&str>) -> Result<usize> {
     check_page(browser)?;
     use_all_controls(browser, USES)?;
+    if let Some(axe) = axe {
+        axe::check(browser, axe)?;
+    }
     links::check(browser)?;
     let nr = native::compare(browser)?;
     policy::check(browser)?;
