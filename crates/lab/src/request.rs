@@ -28,13 +28,15 @@ pub enum Request {
     Explain { run: u32, spec: RunSpec, question: Question, at_ns: u64 },
     /// Search the first difference of two runs. `run` is the number of the pair.
     Difference { run: u32, specs: Box<[RunSpec; 2]> },
+    /// Panic, for tests of a page.
+    Panic {},
 }
 
 impl Request {
     /// Returns the number of the run or pair, if the request has one.
     pub const fn run(&self) -> Option<u32> {
         match *self {
-            Self::Catalogue {} => None,
+            Self::Catalogue {} | Self::Panic {} => None,
             Self::Check { run, .. }
             | Self::Open { run, .. }
             | Self::Step { run, .. }

@@ -25,6 +25,10 @@ pub struct LabService {
 
 impl LabService {
     /// Answers a request in JSON. An error is an answer too.
+    ///
+    /// # Panics
+    ///
+    /// On [`Request::Panic`], which a page sends only in tests.
     pub fn ask(&mut self, request: &str) -> Answer {
         let request: Request = match serde_json::from_str(request) {
             Ok(request) => request,
@@ -64,6 +68,7 @@ impl LabService {
                 let difference = first_difference(specs.each_ref(), &mut |_, _| true)?;
                 Content::Difference(difference.map(Parting::from))
             }
+            Request::Panic {} => panic!("a test has requested a panic"),
         };
         Ok(Answer::new(number, content))
     }

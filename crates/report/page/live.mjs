@@ -215,10 +215,13 @@ export class LiveArms {
   }
 
   /** @param {unknown} error */
-  showFailure(error) {
+  async showFailure(error) {
     if (error instanceof Dropped) return;
+    const mine = this.#generation;
+    await this.#remember();
+    if (mine !== this.#generation) return;
     const text = error instanceof Panic ? `fairlab has a bug: ${error.message}` : String(error);
-    this.view.verdict([`${text}\nA fresh instance runs from the next change on.`], true);
+    this.view.verdict([`${text}\nThis link repeats it: ${location.href}\nA fresh instance runs from the next change on.`], true);
   }
 
   // State of the page ---------------------------------------------------------------------------------------------------

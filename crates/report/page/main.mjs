@@ -71,7 +71,7 @@ export async function start(startWorker) {
   /** For tests, and for readers with a console. */
   Object.assign(globalThis, { fairlab: {
     view, timeline, encodeState, times: live?.times, saved: () => view.saved, arms: () => view.arms,
-    specOf: (/** @type {number} */ arm) => live?.specOf(arm), memory: () => live?.clients.map(({ memory }) => memory),
+    specOf: (/** @type {number} */ arm) => live?.specOf(arm), clients: () => live?.clients, memory: () => live?.clients.map(({ memory }) => memory),
   } });
   await live?.start(recorded.length > 0);
 }

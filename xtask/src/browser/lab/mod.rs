@@ -4,6 +4,7 @@
 mod axe;
 mod links;
 mod native;
+mod panic;
 mod policy;
 pub(super) mod times;
 
@@ -179,6 +180,7 @@ fn check_window(browser: &mut dyn Browser, axe: Option<&str>) -> Result<usize> {
         axe::check(browser, axe)?;
     }
     links::check(browser)?;
+    panic::check(browser)?;
     let nr = native::compare(browser)?;
     policy::check(browser)?;
     Ok(nr)
