@@ -17,7 +17,7 @@ const OPEN_PARTS: &str = "(() => {
     const search = document.getElementById('find');
     search.value = 'util';
     search.dispatchEvent(new Event('input'));
-    return ['found', 'why', 'knobs', 'numbers', 'findings'].filter((id) => !document.getElementById(id).childElementCount);
+    return ['found', 'why', 'knobs', 'metrics', 'findings', 'waits'].filter((id) => !document.getElementById(id).childElementCount);
 })()";
 const CLOSE_PARTS: &str = "(() => {
     for (const part of document.querySelectorAll('details')) part.open = false;
