@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Browser test of the HTML pages, in a desktop window and on a phone.
 //!
-//! The page of `fairlab lab` is tested in a headless Chromium and a headless Firefox, and compared with native runs ([`lab`]).
+//! In both windows:
+//! - each element that can have the focus is used by mouse and by keyboard, and must change something ([`controls`]);
+//! - no page may write on its console, request anything but itself, or be wider than its window.
 //!
-//! The page of `fairlab report`: each control is used by mouse and keyboard in Chromium, and must change something. Verdict,
-//! findings and timeline must be on the first screen. No page may write on its console or be wider than its window. Pages of
+//! The page of `fairlab lab` is tested in a headless Chromium and a headless Firefox, and compared with native runs ([`lab`]).
+//! The page of `fairlab report` is tested in Chromium: verdict, findings and timeline must be on the first screen. Pages of
 //! studies, of comparisons and of runs with unlike families are only opened.
 
 mod chromium;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The page of `fairlab lab` beside native runs: its controls, the first difference, and sampled pixels.
+//! The page of `fairlab lab`: its controls, accessibility, hostile links, a panic, its content security policy, and beside
+//! native runs digests, the first difference and sampled pixels.
 
 mod axe;
 mod links;
