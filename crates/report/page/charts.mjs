@@ -167,7 +167,7 @@ export function showTopology(arm) {
 export function showAbout(arms, titles, { fairlab }) {
   const row = (/** @type {string} */ name, /** @type {(arm: Arm) => string} */ of) => [element("th", { scope: "row", textContent: name }), ...arms.map(of)];
   const notes = (/** @type {"warnings" | "assumptions"} */ kind) => (/** @type {Arm} */ arm) => arm.ended?.summary[kind]?.join(" ") || "none";
-  fillTable("about", ["", ...titles], [
+  fillTable("about", ["Run", ...titles], [
     row("workload", (arm) => arm.workload), row("machine", (arm) => arm.machine), row("scheduler", (arm) => arm.scheduler),
     row("length", (arm) => duration(arm.length)), row("digest", (arm) => arm.ended?.digest ?? ""),
     row("warnings", notes("warnings")), row("assumptions", notes("assumptions")), row("fairlab", () => fairlab),

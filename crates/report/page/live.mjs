@@ -326,8 +326,7 @@ export class LiveArms {
     const machine = spec.settings.machine, kernel = spec.settings.kernel ?? "";
     const own = typeof machine === "object" ? machine.given : machine ?? "";
     if (given && examples[given] === undefined) examples[given] = text;
-    const names = [...new Set([given, ...Object.keys(examples)])].filter(Boolean);
-    byId("workload").replaceChildren(...names.map((name) => new Option(name.replace(/^scenarios\//, ""), name)));
+    byId("workload").replaceChildren(...Object.keys(examples).map((name) => new Option(name.replace(/^scenarios\//, ""), name)));
     byId("workload").value = given;
     const machines = catalogue.machines.map(({ name, nr_cpus }) => new Option(`${name} (${nr_cpus} CPUs)`, name));
     if (own && !catalogue.machines.some(({ name }) => name === own)) machines.unshift(new Option(own, own));
