@@ -34,6 +34,9 @@ pub(crate) struct BrowserArgs {
     /// Test only the page of `fairlab lab`.
     #[arg(long, conflicts_with = "page")]
     lab: bool,
+    /// Number of random pairs of runs that are compared in the page of `fairlab lab`
+    #[arg(long, default_value_t = 10)]
+    random: u64,
     /// Print times and sizes of the page of `fairlab lab` beside their goals, and test nothing.
     #[arg(long, conflicts_with = "page")]
     lab_times: bool,
@@ -127,13 +130,13 @@ pub(crate) fn run(root: &Path, args: &BrowserArgs) -> Result<()> {
             check_reports(root, args, &place, &mut browser)?;
         }
         if args.page.is_none() {
-            lab::check(root, &mut browser, args.ci)?;
+            lab::check(root, &mut browser, args)?;
         }
     }
     if args.page.is_none()
         && let Some(mut browser) = start_firefox(args, &place)?
     {
-        lab::check(root, &mut browser, args.ci)?;
+        lab::check(root, &mut browser, args)?;
     }
     Ok(())
 }

@@ -7,11 +7,12 @@ mod links;
 mod native;
 mod panic;
 mod policy;
+mod random;
 pub(super) mod times;
 
 use super::controls::{ControlUse, Device, Gesture, control_use, use_all_controls};
 use super::driver::Browser;
-use super::{WINDOWS, check_page};
+use super::{BrowserArgs, WINDOWS, check_page};
 use crate::lab;
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -157,8 +158,8 @@ const USES: &[ControlUse] = &[
 ];
 
 /// Checks the page in all windows.
-pub(super) fn check(root: &Path, browser: &mut dyn Browser, is_ci: bool) -> Result<()> {
-    let axe = axe::load(root, is_ci)?;
+pub(super) fn check(root: &Path, browser: &mut dyn Browser, args: &BrowserArgs) -> Result<()> {
+    let axe = axe::load(root, args.ci)?;
     let page = lab::build(root)?;
     for (name, size, is_phone) in WINDOWS {
         browser.open(&page, size, is_phone)?;
@@ -170,6 +171,15 @@ pub(super) fn check(root: &Path, browser: &mut dyn Browser, is_ci: bool) -> Resu
             browser.name()
         );
     }
+    let (_, size, is_phone) = WINDOWS[0];
+    browser.open(&page, size, is_phone)?;
+    browser.value(SETTLED)?;
+    let nr_different = random::compare(browser, args.random).with_context(|| browser.name().to_owned())?;
+    println!(
+        "fairlab lab in {}: {} random pairs, of which {nr_different} differ, have digests and first differences of native runs",
+        browser.name(),
+        args.random
+    );
     Ok(())
 }
 

@@ -102,7 +102,7 @@ fn compare_pixels(browser: &mut dyn Browser, natives: &[(String, Vec<Vec<Segment
 }
 
 /// First moment at which the segments of the page differ between the arms. Kernel threads count as idle.
-const DRAWN_DIFFERENCE: &str = "(() => {
+pub(super) const DRAWN_DIFFERENCE: &str = "(() => {
     const [a, b] = fairlab.arms().map((arm) => arm.rows.map((row) => {
         const list = [];
         for (let index = 0; index < row.length; index++) {
