@@ -16,7 +16,6 @@ mod judge;
 pub mod metrics;
 pub mod page;
 pub mod parameter;
-pub mod path;
 pub mod pool;
 pub mod power;
 pub mod rank;

@@ -6,9 +6,10 @@
 
 use super::Observation;
 use super::work::FamilyAmount;
-use crate::path::ResultPath;
+
 pub use fairlab_measure::catalogue::MetricDirection;
 use fairlab_measure::catalogue::{Combination, MetricInfo, NAMED, NamedMetric, Scope, WorkRole};
+use fairlab_measure::path::ResultPath;
 use fairlab_measure::plural::cpus_named;
 use fairlab_workload::message::Message;
 use fairlab_workload::suggest;

@@ -20,6 +20,7 @@ pub mod latency;
 pub mod measure;
 pub mod measured_run;
 pub mod missing_addition;
+pub mod path;
 pub mod plural;
 pub mod rejected;
 pub mod residency;

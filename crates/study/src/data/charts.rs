@@ -8,7 +8,7 @@ use super::measure::{ExtractPairsFn, HistogramRequest, RunNumbers};
 use crate::definition::FigureValue;
 use crate::report::{ReportRow, ReportTable};
 use fairlab_experiment::charts::{self, Chart};
-use fairlab_experiment::path::ResultPath;
+use fairlab_measure::path::ResultPath;
 use fairlab_workload::message::Message;
 use serde_json::Value;
 

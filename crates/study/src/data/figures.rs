@@ -2,8 +2,8 @@
 //! `[figure.NAME]`: a number that is extracted from the result of a run, and the statistic that combines
 //! several runs.
 
-use fairlab_experiment::path::ResultPath;
 use fairlab_experiment::statistics::Statistic;
+use fairlab_measure::path::ResultPath;
 use fairlab_workload::message::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

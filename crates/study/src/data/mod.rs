@@ -4,7 +4,7 @@
 //!
 //! [`runs`] expands runs into one case for each combination of parameter values. [`rows`] finds the case and
 //! the figure of each row. [`measure`] runs each case once for all rows that need it, with [`execute`].
-//! [`figures`] extracts numbers from a run's JSON result, with [`fairlab_experiment::path`]. [`charts`] draws charts, and
+//! [`figures`] extracts numbers from a run's JSON result, with [`fairlab_measure::path`]. [`charts`] draws charts, and
 //! [`robustness`] varies seeds, lengths and the order of simultaneous events.
 
 pub mod charts;
