@@ -29,7 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("native", &["workload"]),
     ("validation", &["native", "run", "experiment"]),
     ("kernel", &["machine"]),
-    ("cli", &["report", "study", "fuzz", "sweep", "validation", "kernel"]),
+    ("cli", &["lab", "study", "fuzz", "sweep", "validation", "kernel"]),
     ("python", &["cli"]),
 ];
 

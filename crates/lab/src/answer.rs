@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Answers to a page.
 
+use crate::lessons::{DerivedAnswer, Lesson};
 use fairlab_explain::Explanation;
 use fairlab_measure::measured_run::MeasuredRun;
 use fairlab_measure::summary::RunSummary;
@@ -54,6 +55,8 @@ pub enum Content {
     Explained(Explanation),
     /// `None` if every CPU runs the same tasks of the workload at all times.
     Difference(Option<Parting>),
+    Lessons(Vec<Lesson>),
+    Derived(Box<DerivedAnswer>),
     /// The request could not be answered.
     Error(Message),
 }

@@ -11,6 +11,7 @@ mod answer;
 #[cfg(target_arch = "wasm32")]
 pub mod browser;
 pub mod catalogue;
+pub mod lessons;
 mod live;
 mod repetition;
 mod request;

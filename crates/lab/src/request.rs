@@ -28,6 +28,10 @@ pub enum Request {
     Explain { run: u32, spec: RunSpec, question: Question, at_ns: u64 },
     /// Search the first difference of two runs. `run` is the number of the pair.
     Difference { run: u32, specs: Box<[RunSpec; 2]> },
+    /// List the lessons, without their answers.
+    Lessons {},
+    /// Run both arms of a lesson and derive its answer.
+    Derive { run: u32, lesson: String },
     /// Panic, for tests of a page.
     Panic {},
 }
@@ -36,7 +40,7 @@ impl Request {
     /// Returns the number of the run or pair, if the request has one.
     pub const fn run(&self) -> Option<u32> {
         match *self {
-            Self::Catalogue {} | Self::Panic {} => None,
+            Self::Catalogue {} | Self::Lessons {} | Self::Panic {} => None,
             Self::Check { run, .. }
             | Self::Open { run, .. }
             | Self::Step { run, .. }
@@ -44,7 +48,8 @@ impl Request {
             | Self::Measure { run, .. }
             | Self::SaveTrace { run, .. }
             | Self::Explain { run, .. }
-            | Self::Difference { run, .. } => Some(run),
+            | Self::Difference { run, .. }
+            | Self::Derive { run, .. } => Some(run),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::answer::{Answer, Content, Parting};
 use crate::catalogue;
+use crate::lessons::{Lesson, derive};
 use crate::live::LiveRun;
 use crate::repetition::run_repetition;
 use crate::request::Request;
@@ -67,6 +68,11 @@ impl LabService {
             Request::Difference { specs, .. } => {
                 let difference = first_difference(specs.each_ref(), &mut |_, _| true)?;
                 Content::Difference(difference.map(Parting::from))
+            }
+            Request::Lessons {} => Content::Lessons(Lesson::all()),
+            Request::Derive { lesson, .. } => {
+                let unknown = || RequestError::Input(Message::new(format!("unknown lesson `{lesson}`")));
+                Content::Derived(Box::new(derive(&Lesson::from_name(&lesson).ok_or_else(unknown)?)?))
             }
             Request::Panic {} => panic!("a test has requested a panic"),
         };

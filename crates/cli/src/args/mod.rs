@@ -251,7 +251,7 @@ pub(crate) struct ReportArgs {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "The page needs no server and no network: it contains the simulator.\n\nExamples:\n  fairlab lab\n  fairlab lab scenarios/eevdf.scn\n  fairlab lab app.json --machine xeon-2s-224 --for 500ms -o app.html"
+    after_help = "The page needs no server and no network: it contains the simulator.\n\nExamples:\n  fairlab lab\n  fairlab lab scenarios/eevdf.scn\n  fairlab lab app.json --machine xeon-2s-224 --for 500ms -o app.html\n  fairlab lab --check-answers class/*.json"
 )]
 pub(crate) struct LabArgs {
     /// Workload file; `-` is standard input [default: an example]
@@ -265,6 +265,9 @@ pub(crate) struct LabArgs {
     /// Page as `cargo xtask lab` writes it [default: that of the program]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) page: Option<PathBuf>,
+    /// Write no page: derive the answers of the lessons from runs, and grade files of saved answers
+    #[arg(long, value_name = "FILE", num_args = 0.., conflicts_with_all = ["file", "output", "page"], value_hint = ValueHint::FilePath)]
+    pub(crate) check_answers: Option<Vec<PathBuf>>,
 }
 
 #[derive(Debug, ClapArgs)]

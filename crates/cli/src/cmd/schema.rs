@@ -4,13 +4,14 @@
 
 use super::kernel::{bisect as kernel_bisect, regressions};
 use super::run::RunOutput;
-use super::{bench, check, explain, findings, patch};
+use super::{bench, check, explain, findings, lab, patch};
 use crate::args::SchemaArgs;
 use crate::output::error::{self, ErrorOutput};
 use crate::output::table::Table;
 use crate::output::{Output, experiment};
 use crate::values::error::CliError;
 use crate::values::hints;
+use fairlab_lab::lessons::{ANSWERS_SCHEMA, SavedAnswers};
 use fairlab_measure::summary;
 use fairlab_native::record::{self, Calibration};
 use fairlab_run::manifest::{self, Manifest, SpecFile};
@@ -95,6 +96,16 @@ const SCHEMAS: &[SchemaEntry] = &[
         version: conformance::SCHEMA,
         what: "a line of fairlab conformance",
         make: schema_of::<ConformanceRecord>,
+    },
+    SchemaEntry {
+        version: lab::SCHEMA,
+        what: "fairlab lab --check-answers --json",
+        make: schema_of::<lab::LessonsOutput<'static>>,
+    },
+    SchemaEntry {
+        version: ANSWERS_SCHEMA,
+        what: "answers that the page of fairlab lab saves",
+        make: schema_of::<SavedAnswers>,
     },
     SchemaEntry { version: error::SCHEMA, what: "an error with --json", make: schema_of::<ErrorOutput<'static>> },
     SchemaEntry { version: "trace/1", what: "a line of --trace-jsonl", make: trace_schema },

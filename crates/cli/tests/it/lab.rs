@@ -107,3 +107,43 @@ fn the_page_saves_the_trace_that_the_command_exports() {
     assert_eq!(answer.json, r#"{"run":1,"saved":{}}"#);
     assert!(answer.trace == std::fs::read(file).expect("written"), "the traces differ");
 }
+
+#[test]
+fn answers_follow_from_runs_and_grade_files() {
+    let dir = TempDir::new().expect("a directory");
+    let path = |name: &str| dir.path().join(name).to_str().expect("a plain name").to_owned();
+    let derived: Value = serde_json::from_str(&stdout_of(&["lab", "--check-answers", "--json"])).expect("valid JSON");
+    let lessons = derived["lessons"].as_array().expect("a list");
+    assert_eq!(lessons.len(), 12, "{derived}");
+    // The run of an arm B has the digest of the derived answer.
+    let run = ["run", "lessons/11-quota.scn", "--set", "cfs_bandwidth_slice_us=20000", "--json"];
+    let run: Value = serde_json::from_str(&stdout_of(&run)).expect("valid JSON");
+    assert_eq!(run["digest"], lessons[10]["digests"][1]);
+    let choose = |lesson: &Value| (lesson["lesson"].as_str().expect("a name").to_owned(), lesson["answer"].clone());
+    let mut answers: serde_json::Map<String, Value> = lessons.iter().map(choose).collect();
+    let write = |name: &str, schema: &str, answers: &serde_json::Map<String, Value>| {
+        let document = json!({ "schema": schema, "fairlab": "0.2.0", "answers": answers });
+        std::fs::write(path(name), document.to_string()).expect("writable");
+        path(name)
+    };
+    let right = write("right.json", "answers/1", &answers);
+    answers.insert("fair-share".to_owned(), "rises".into());
+    answers.remove("quota");
+    let wrong = write("wrong.json", "answers/1", &answers);
+    let graded = stdout_of(&["lab", "--check-answers", &right, &wrong, "--json"]);
+    let graded: Value = serde_json::from_str(&graded).expect("valid JSON");
+    assert_eq!((&graded["files"][0]["points"], &graded["files"][1]["points"]), (&12.into(), &10.into()), "{graded}");
+    let grades = &graded["files"][1]["grades"];
+    assert_eq!((&grades["fair-share"], &grades["quota"]), (&"wrong".into(), &"missing".into()), "{grades}");
+    let text = stdout_of(&["lab", "--check-answers", &right, &wrong]);
+    assert!(text.lines().all(|line| line.chars().count() <= 80 || line.contains(".json")), "{text}");
+    let old = write("old.json", "answers/0", &answers);
+    for (args, problem) in [
+        (vec!["lab", "--check-answers", &right, &old], "its format is `answers/0`"),
+        (vec!["lab", "--check-answers", "missing.json"], "missing.json: cannot be read"),
+        (vec!["lab", "--machine", "laptop-8", "--check-answers"], "lessons have their own settings"),
+    ] {
+        let error = complaint(problem, &fairlab(&args));
+        assert!(error.contains(problem), "{args:?}: {error}");
+    }
+}
