@@ -46,6 +46,8 @@
  * @property {import("./knobs.mjs").Catalogue} [catalogue]
  * @property {Explanation} [explained]
  * @property {Difference | null} [difference]
+ * @property {import("./lessons.mjs").Lesson[]} [lessons]
+ * @property {import("./lessons.mjs").DerivedAnswer} [derived]
  * @typedef {{ answer: Answer, segments: Uint8Array, lags: Uint8Array, series: Uint8Array, trace: Uint8Array<ArrayBuffer> }} Reply
  */
 

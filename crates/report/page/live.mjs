@@ -35,6 +35,10 @@ export class LiveArms {
   arms = [];
   /** Times of the last change in milliseconds: first bars, both arms complete, explanation; and of the start, since navigation. */
   times = { bars: 0, complete: 0, explain: 0, start: 0 };
+  /** Whether only arm A runs. */
+  hidesArmB = false;
+  /** Called before each run with the spec of arm A. @type {(spec: Spec) => void} */
+  onUpdate = () => {};
   #generation = 0;
   /** Timer that runs the edited text. */
   #edited = 0;
@@ -52,6 +56,8 @@ export class LiveArms {
     this.view = view;
     this.spec = spec;
     this.examples = examples;
+    /** Examples of the page, without opened files. */
+    this.builtIn = new Set(Object.keys(examples));
     this.clients = [ARM_A, ARM_B, BACKGROUND].map(() => new Client(() => startWorker(engine)));
     this.repeatPanel = new RepeatPanel(engine, startWorker, (error) => this.showFailure(error), (error) => this.showError(error));
     this.knobs = new Knobs(byId("knobs"), byId("find"), byId("found"), () => this.update());
@@ -91,12 +97,22 @@ export class LiveArms {
     return answer.explained?.claims ?? [{ kind: "error", text: [answer.error?.text ?? ""] }];
   }
 
+  /** Runs a spec and a change of arm B; only arm A if there is none. @param {Spec} spec @param {import("./knobs.mjs").Change | null} change */
+  runSpec(spec, change) {
+    this.spec = spec;
+    this.hidesArmB = change === null;
+    this.knobs.take(change ?? { features: {}, tunables: {} });
+    this.#showChoices();
+    return this.update();
+  }
+
   /** Runs both arms. Arm A is kept while only arm B changes. */
   async update() {
+    this.onUpdate(this.spec);
     this.#remember();
     const { view, clients, times } = this, began = performance.now(), mine = ++this.#generation, isWanted = () => mine === this.#generation;
     const keep = this.arms[0]?.ended && JSON.stringify(this.arms[0].spec) === JSON.stringify(this.specOf(ARM_A));
-    const next = [keep ? this.arms[0] : new ArmRun(this.specOf(ARM_A)), new ArmRun(this.specOf(ARM_B))];
+    const next = [keep ? this.arms[0] : new ArmRun(this.specOf(ARM_A)), ...this.hidesArmB ? [] : [new ArmRun(this.specOf(ARM_B))]];
     if (clients[BACKGROUND].isBusy) clients[BACKGROUND].restart();
     this.repeatPanel.offer(null);
     view.clear();
@@ -162,6 +178,7 @@ export class LiveArms {
 
   async #showVerdict() {
     const { view, knobs } = this, mine = this.#generation, [a, b] = this.arms;
+    if (this.hidesArmB) return view.verdict(["Arm A has run. Answer the question to see arm B."]);
     if (knobs.text() === "") return view.verdict(["Both arms are the same run. Turn a knob, or type the name of one."]);
     if (a.ended?.digest === b.ended?.digest) {
       return view.verdict([textElement("b", "Not one event changes"), ` with ${knobs.text()} in this workload.`, ...this.#demoButtons()]);
@@ -229,7 +246,7 @@ export class LiveArms {
   /** Writes the state into the address. A text that is an example is not repeated. */
   async #remember() {
     const { spec, examples } = this, { file } = spec.workload;
-    const isExample = file && examples[file.given] === file.text;
+    const isExample = file && this.builtIn.has(file.given) && examples[file.given] === file.text;
     const workload = isExample ? { file: { given: file.given } } : spec.workload;
     const state = await encodeState({ spec: { ...spec, workload }, change: this.knobs.changes() });
     this.#remembered = state.length > MAX_TEXT ? "#" : state;
@@ -256,8 +273,9 @@ export class LiveArms {
 
   /** Runs another workload, with the machine and kernel that it names. @param {string} name @param {string} [text] */
   #chooseWorkload(name, text = this.examples[name]) {
-    const { machine, kernel, ...settings } = this.spec.settings;
-    this.spec = { workload: { file: { given: name, text } }, settings };
+    const { machine, kernel, ...settings } = this.spec.settings, isOfLesson = this.spec.workload.file?.given.startsWith("lessons/");
+    // Settings of a lesson belong to its workload.
+    this.spec = { workload: { file: { given: name, text } }, settings: isOfLesson ? {} : settings };
     this.#showChoices();
     this.update();
   }

@@ -4,6 +4,7 @@ import { readModule } from "./client.mjs";
 import { button, byId, fillSelect } from "./dom.mjs";
 import { explainOptions, findingsVerdict } from "./findings.mjs";
 import { duration, moment, plural } from "./format.mjs";
+import { Lessons } from "./lessons.mjs";
 import { LiveArms } from "./live.mjs";
 import { showOverview } from "./metrics.mjs";
 import { recordedArm } from "./recorded.mjs";
@@ -74,4 +75,5 @@ export async function start(startWorker) {
     specOf: (/** @type {number} */ arm) => live?.specOf(arm), clients: () => live?.clients, memory: () => live?.clients.map(({ memory }) => memory),
   } });
   await live?.start(recorded.length > 0);
+  if (live) await new Lessons(view, live, dataOf("constants").fairlab).load();
 }

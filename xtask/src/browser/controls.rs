@@ -22,7 +22,7 @@ const FUNCTIONS: &str = "void Object.assign(globalThis, {
         return [box.x + box.width / 2, box.y + box.height / 2];
     },
     kindOf: ({ id, type = '', outerHTML }) =>
-        id.replace(/^(add|demo|finding|knob|remove|wait)-.*?(-value)?$/, `$1$2 ${type}`) || outerHTML.slice(0, 80),
+        id.replace(/^(add|choice|demo|finding|knob|remove|wait)-.*?(-value)?$/, `$1$2 ${type}`) || outerHTML.slice(0, 80),
 })";
 
 /// Input device.

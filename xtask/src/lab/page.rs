@@ -49,10 +49,10 @@ pub(super) fn write(root: &Path, directory: &Path, engine: &WasmModule, tools: &
     write(PAGE, page.html(Some(simulator)).as_bytes())
 }
 
-/// Returns the texts of all scenarios, by their paths.
+/// Returns the texts of all scenarios and of the workloads of lessons, by their paths.
 fn examples(root: &Path) -> Result<BTreeMap<String, String>> {
     let mut examples = BTreeMap::new();
-    for folder in ["scenarios", "scenarios/switches"] {
+    for folder in ["scenarios", "scenarios/switches", "lessons"] {
         for entry in fs::read_dir(root.join(folder)).context(folder)? {
             let path = entry?.path();
             if path.extension().is_some_and(|extension| extension == "scn" || extension == "json") {

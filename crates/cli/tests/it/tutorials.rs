@@ -8,7 +8,7 @@
 //!    are its standard output.
 //! 3. In other blocks of the kinds `console` and `sh`, commands of fairlab must succeed. Their output is not compared.
 //! 4. A block after `<!-- output: COMMAND -->` is the standard output of COMMAND.
-//! 5. All commands of a page share one temporary directory, which also has `scenarios` and `machines`. [`INPUTS`] creates
+//! 5. All commands of a page share one temporary directory, which also has `scenarios`, `machines` and `lessons`. [`INPUTS`] creates
 //!    further files.
 //! 6. Commands in [`NOT_EXECUTED`] are skipped. Those in [`LONG`] are executed by the extended tests, with smaller budgets:
 //!    `cargo test -p fairlab --release --test it tutorials -- --ignored`.
@@ -40,7 +40,9 @@ const NOT_EXECUTED: &[(&str, &str)] = &[
     ("kernel bisect", "it needs Linux's git history"),
     ("SIS_PACK", "a feature that the guide adds to the sources"),
     ("run FILE", "a placeholder"),
-    ("fairlab lab", "it needs the page, which cargo builds for WebAssembly"),
+    ("fairlab lab  ", "it needs the page, which cargo builds for WebAssembly"),
+    ("fairlab lab app", "it needs the page"),
+    ("fairlab lab scenarios", "it needs the page"),
 ];
 
 /// Parts of commands that take more than 10 s, and what replaces the part in the extended tests.
@@ -115,7 +117,7 @@ struct Player {
 impl Player {
     fn new(name: &str, budget: PageBudget) -> Self {
         let directory = tempfile::tempdir().expect("there is room for temporary files");
-        for name in ["scenarios", "machines"] {
+        for name in ["scenarios", "machines", "lessons"] {
             std::os::unix::fs::symlink(root().join(name), directory.path().join(name)).expect("a link");
         }
         Self { directory, budget, is_compared: COMPARED.iter().any(|part| name.starts_with(part)), nr_commands: 0 }

@@ -60,6 +60,12 @@ const TRACE: &str = "# tracer: nop
 const KNOBS: &str = "document.getElementById('knobs').textContent || 'none'";
 const VIEW: &str = "JSON.stringify(fairlab.timeline.view)";
 const CHOSEN: &str = "JSON.stringify(fairlab.timeline.chosen)";
+const CHOICE: &str = "document.querySelector('input[name=lesson-choice]:checked')?.value ?? 'none'";
+/// Result of a lesson, once the runs are complete.
+const LESSON_RESULT: &str = "(async () => {
+    while (/\\u2026$/.test(document.getElementById('verdict').textContent)) await new Promise((done) => setTimeout(done, 10));
+    return document.getElementById('lesson-result').textContent;
+})()";
 const REASONS: &str = "document.getElementById('why').textContent";
 
 const FOCUS: &str = "document.activeElement.id";
@@ -95,6 +101,18 @@ const USES: &[ControlUse] = &[
     control_use("demo-SIS_UTIL", Gesture::Keys(&["Enter"]), SETTLED),
     control_use("remove-SIS_UTIL", Gesture::Click, KNOBS),
     control_use("workload", Gesture::Keys(&["ArrowDown"]), SETTLED),
+    control_use("lesson", Gesture::Select("energy"), SETTLED),
+    control_use("choice-0", Gesture::Click, CHOICE),
+    control_use("choice-0", Gesture::Keys(&["ArrowDown", "ArrowDown"]), CHOICE),
+    control_use("answer-lesson", Gesture::Click, LESSON_RESULT),
+    control_use("save-answers", Gesture::Click, SAVED),
+    control_use("save-spec", Gesture::Click, SAVED),
+    control_use("save-answers", Gesture::Keys(&["Enter"]), SAVED),
+    control_use("next-lesson", Gesture::Click, SETTLED),
+    control_use("choice-0", Gesture::Click, CHOICE),
+    control_use("answer-lesson", Gesture::Keys(&["Enter"]), LESSON_RESULT),
+    control_use("next-lesson", Gesture::Keys(&["Enter"]), SETTLED),
+    control_use("lesson", Gesture::Keys(&["ArrowDown"]), SETTLED),
     control_use("workload", Gesture::Select("scenarios/eevdf.scn"), SETTLED),
     control_use("finding-A-0", Gesture::Click, REASONS),
     control_use("timeline", Gesture::Click, REASONS),
