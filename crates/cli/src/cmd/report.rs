@@ -47,7 +47,7 @@ pub(crate) fn report(output: &mut Output, args: &ReportArgs) -> Result<(), CliEr
     };
     write_page(&args.output, &text)?;
     output.json_or_text(&json!({ "file": args.output, "bytes": text.len(), "runs": args.dirs }), |_| {
-        format!("{}: {} kB; open it in a browser\n", args.output.display(), text.len().div_ceil(1000))
+        format!("{}: open it in a browser\n", args.output.display())
     })
 }
 
