@@ -118,7 +118,10 @@ export class View {
       };
       return findingLists(arm, "AB"[number], title,
         (finding) => show(`Arm ${"AB"[number]}, ${finding.rule}, ${moment(finding.at_ns)}`, finding.at_ns, finding.at_ns, finding.question, finding.explanation),
-        (wait) => show(waitSentence(arm, wait), wait.since_ns, wait.since_ns + wait.length_ns - 1, wait.question, wait.explanation));
+        (wait) => {
+          this.chooseLag(arm.threads[wait.thread].name);
+          show(waitSentence(arm, wait), wait.since_ns, wait.since_ns + wait.length_ns - 1, wait.question, wait.explanation);
+        });
     });
     byId("findings").replaceChildren(...lists.map(({ findings }) => findings));
     byId("waits").replaceChildren(...lists.map(({ waits }) => waits));
