@@ -106,7 +106,7 @@ export class LiveArms {
     return this.update();
   }
 
-  /** Runs both arms. Arm A is kept while only arm B changes. */
+  /** Runs both arms. Arm A is kept while only arm B changes. @returns {Promise<void>} */
   async update() {
     this.onUpdate(this.spec);
     this.#remember();
@@ -132,6 +132,7 @@ export class LiveArms {
     }
     if (!isWanted()) return;
     const failed = next.find((arm) => arm.error);
+    if (failed && next[0].opened && this.#isOutdated(next)) return this.update();
     if (failed) return this.showError(failed.error);
     this.#showProgress(next);
     times.complete = performance.now() - began;
@@ -145,17 +146,28 @@ export class LiveArms {
   #showProgress(next) {
     const { view, knobs } = this, [opened] = next.flatMap((arm) => arm.opened ?? []);
     if (!next.every((arm) => arm.opened) || !opened) return;
+    if (this.arms !== next && this.#isOutdated(next)) {
+      this.update();
+      return;
+    }
     const isFirst = this.arms !== next, isOtherRun = isFirst && this.arms[0]?.length !== next[0].length;
     this.arms = next;
-    if (isFirst) {
-      this.#showDefaults(opened);
-      this.#showSubject(opened);
-    }
+    if (isFirst) this.#showSubject(opened);
     view.showProgress(next, ["A", `B ${knobs.text()}`.trim()]);
     if (isOtherRun) {
       view.timeline.show(0, Math.min(FIRST_VIEW, view.timeline.length));
       this.#firstView = view.timeline.view;
     }
+  }
+
+  /**
+   * Takes the state of arm A. Returns whether arm B has another change with it: only what differs from arm A is a change, and
+   * what the kernel of arm A does not have is none.
+   * @param {ArmRun[]} next
+   */
+  #isOutdated([{ opened }, armB]) {
+    if (opened) this.#showDefaults(opened);
+    return armB !== undefined && JSON.stringify(armB.spec) !== JSON.stringify(this.specOf(ARM_B));
   }
 
   /** Gives the state of arm A to the knobs. @param {Opened} opened */

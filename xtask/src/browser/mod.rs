@@ -35,7 +35,7 @@ pub(crate) struct BrowserArgs {
     #[arg(long, conflicts_with = "page")]
     lab: bool,
     /// Number of random pairs of runs that are compared in the page of `fairlab lab`
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 40)]
     random: u64,
     /// Print times and sizes of the page of `fairlab lab` beside their goals, and test nothing.
     #[arg(long, conflicts_with = "page")]

@@ -130,6 +130,8 @@ pub(crate) fn schemas() -> Vec<&'static str> {
         "calibration",
         "validation",
         "conformance",
+        "lessons",
+        "answers",
         "error",
         "trace",
     ]
