@@ -12,14 +12,15 @@ import { duration, moment, plural } from "./format.mjs";
 /** Severities, the worst first. */
 const SEVERITIES = ["high", "medium", "low"];
 
-/** The result of a run in a sentence or two. @param {Finding[] | null} findings */
-export function findingsVerdict(findings) {
+/** The result of a run in a sentence or two. @param {Finding[] | null} findings @param {boolean} isShort Whether the worst finding is left out. */
+export function findingsVerdict(findings, isShort) {
   if (!findings) return "Findings need the built-in scheduler.";
   if (findings.length === 0) return "No findings.";
   const [worst] = findings, at = worst.at_ns > 0 ? `, at ${moment(worst.at_ns)}` : "";
-  if (findings.length === 1) return `1 finding, ${worst.severity}: ${worst.headline}${at}.`;
+  if (findings.length === 1 && !isShort) return `1 finding, ${worst.severity}: ${worst.headline}${at}.`;
   const parts = SEVERITIES.map((name) => ({ name, nr: findings.filter(({ severity }) => severity === name).length }));
-  return `${findings.length} findings: ${parts.filter(({ nr }) => nr > 0).map(({ name, nr }) => `${nr} ${name}`).join(", ")}. Worst: ${worst.headline}${at}.`;
+  const counts = `${plural(findings.length, "finding")}: ${parts.filter(({ nr }) => nr > 0).map(({ name, nr }) => `${nr} ${name}`).join(", ")}.`;
+  return isShort ? counts : `${counts} Worst: ${worst.headline}${at}.`;
 }
 
 /** The length of a wait; a lower bound if it has not ended. @param {Wait} wait */

@@ -27,7 +27,7 @@ function showRecorded(view, runs) {
   view.showEnded();
   const at = view.firstDifference, { nr } = { nr: first.rows.length };
   byId("subject").textContent = `${first.workload.split("/").at(-1)} on ${first.machine}, ${plural(nr, "CPU")}, ${first.scheduler}, ${duration(first.length)}`;
-  const findings = chosen.map(({ ended }, index) => `${chosen.length > 1 ? `${titles[index]}: ` : ""}${findingsVerdict(ended?.findings ?? null)} `);
+  const findings = chosen.map(({ ended }, index) => `${chosen.length > 1 ? `${titles[index]}: ` : ""}${findingsVerdict(ended?.findings ?? null, chosen.length > 1)} `);
   if (chosen.length > 1 && first.ended?.digest === chosen[1].ended?.digest) findings.unshift("Both runs are the same, event by event. ");
   if (at === undefined) return view.verdict(findings);
   view.timeline.difference = at;

@@ -125,7 +125,8 @@ export class View {
     });
     byId("findings").replaceChildren(...lists.map(({ findings }) => findings));
     byId("waits").replaceChildren(...lists.map(({ waits }) => waits));
-    this.#differences = arms.length > 1 && !isOneRun && arms.every(({ resolution }) => resolution === 0) ? differences(arms) : [];
+    const isComparable = arms.every(({ resolution, workload, machine }) => resolution === 0 && workload === arms[0].workload && machine === arms[0].machine);
+    this.#differences = arms.length > 1 && !isOneRun && isComparable ? differences(arms) : [];
     byId("next-difference").hidden = this.#differences.length === 0;
     this.#showLags();
     fillSelect(byId("family"), rankedFamilies(arms).filter((name) => arms.some((arm) => arm.ended?.details.latencies[name])).map((name) => [name, name]));
