@@ -23,23 +23,31 @@ MAX_WAITS = 20
 def read(path):
     """Returns the data of the only run of a page, and the names of the rules of CPU selection."""
     with open(path, encoding="utf-8") as file:
-        data = re.search(r'<script id="data" type="application/json">(.*?)</script>', file.read(), re.S)[1]
-    page = json.loads(data)
-    return page["runs"][0], [name for name, _ in page["rules"]]
+        page = file.read()
+
+    def element(name):
+        return json.loads(re.search(rf'<script id="{name}" type="application/json">(.*?)</script>', page, re.S)[1])
+
+    return element("input")["runs"][0], [name for name, _ in element("constants")["rules"]]
+
+
+def numbers(text):
+    """Returns the numbers that are encoded as LEB128 in base64."""
+    value, shift = 0, 0
+    for byte in base64.b64decode(text):
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            yield value
+            value, shift = 0, 0
 
 
 def segments(run):
     """Returns the segments of each CPU: start, end, pid, number of merged segments, busy time, rule."""
-    data = iter(base64.b64decode(run["segments"]))
+    data = numbers(run["segments"])
 
     def number():
-        value, shift = 0, 0
-        for byte in data:
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-        raise ValueError("the segments end early")
+        return next(data)
 
     found = []
     for _ in run["cpus"]:
@@ -51,7 +59,7 @@ def segments(run):
             busy = number() if merged > 1 else last - start
             # The waits before the segment.
             number(), number()
-            own.append((start, last, run["threads"][thread][1], merged, busy, number()))
+            own.append((start, last, run["threads"][thread]["pid"], merged, busy, number()))
         found.append(own)
     return found
 
@@ -136,20 +144,36 @@ def compare(comparison, run, rules, log):
         check("findings", f"{rule} of {family}", row["worst_ns"] in worst, True)
 
 
+def frequencies(run):
+    """Returns the average frequency of each CPU in each part of the run."""
+    data = numbers(run["series"])
+    nr_parts = next(data)
+    for _ in run["cpus"]:
+        of_cpu = []
+        # Utilisation, frequency, runnable tasks, idle state: values, each with the number of parts that have it.
+        for _ in range(4):
+            values = []
+            while len(values) < nr_parts:
+                value = next(data)
+                values += [value] * next(data)
+            of_cpu.append(values)
+        yield of_cpu[1]
+
+
 def series(check, run, log):
     """Compares the averages of the frequency over the parts of the run."""
-    start, length = log.machine["t"], run["length_ns"]
-    for cpu, own in enumerate(run["cpus"]):
+    start, length = log.machine["t"], run["series_ns"]
+    for cpu, khz_of_parts in enumerate(frequencies(run)):
         if log.cpus[cpu]["khz"] is None:
             continue
         changes = [(start, log.cpus[cpu]["khz"])]
         changes += [(event["t"], event["khz"]) for event in log.of("speed") if event["cpu"] == cpu]
         ends = [t for t, _ in changes[1:]] + [log.end]
-        nr_parts = len(own["khz"])
+        nr_parts = len(khz_of_parts)
         width = max(1, length // nr_parts)
         for part in range(0, nr_parts, 40):
             low, high = -(-length * part // nr_parts), -(-length * (part + 1) // nr_parts)
             total = sum(
                 khz * max(0, min(end - start, high) - max(t - start, low)) for (t, khz), end in zip(changes, ends)
             )
-            check("khz", f"CPU {cpu} part {part}", own["khz"][part], Near(total / width, 1))
+            check("khz", f"CPU {cpu} part {part}", khz_of_parts[part], Near(total / width, 1))
