@@ -23,9 +23,9 @@ export function section(title, sentences) {
   return element("div", {}, textElement("h2", title), element("ul", {}, ...items));
 }
 
-/** A row of a table. @param {(Node | string)[]} cells @param {string} [tag] */
-export function tableRow(cells, tag = "td") {
-  return element("tr", {}, ...cells.map((cell) => typeof cell === "string" ? textElement(tag, cell) : cell));
+/** A row of a table. @param {(Node | string)[]} cells */
+export function tableRow(cells) {
+  return element("tr", {}, ...cells.map((cell) => typeof cell === "string" ? textElement("td", cell) : cell));
 }
 
 /** Fills a table. @param {string} id @param {(Node | string)[]} head @param {(Node | string)[][]} rows */

@@ -36,8 +36,6 @@ use std::collections::BTreeMap;
 #[derive(Serialize)]
 pub struct PageRun {
     name: String,
-    /// Spec that repeats the run in a page with the simulator. `None` for a compiled-kernel engine.
-    spec: Option<serde_json::Value>,
     summary: serde_json::Value,
     length_ns: u64,
     /// Segments shorter than this are merged with their neighbours; 0 if no segments are merged.
@@ -105,7 +103,6 @@ impl PageRun {
         let collected = collector.0.borrow();
         Self {
             name,
-            spec: None,
             summary: serde_json::to_value(summary).expect("a summary is valid JSON"),
             length_ns: collected.length,
             resolution_ns: collected.segments.resolution,
@@ -119,16 +116,6 @@ impl PageRun {
             findings: None,
             details,
         }
-    }
-
-    /// Adds the spec that repeats the run.
-    ///
-    /// # Panics
-    /// If the spec has no JSON form.
-    #[must_use]
-    pub fn with_spec(mut self, spec: &impl Serialize) -> Self {
-        self.spec = Some(serde_json::to_value(spec).expect("a spec is valid JSON"));
-        self
     }
 }
 
