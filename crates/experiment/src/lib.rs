@@ -14,7 +14,6 @@ pub mod document;
 pub mod intervals;
 mod judge;
 pub mod metrics;
-pub mod page;
 pub mod parameter;
 pub mod pool;
 pub mod power;

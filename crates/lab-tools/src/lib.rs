@@ -13,7 +13,7 @@ mod repetitions;
 mod request;
 mod service;
 
-pub use answer::{ArmTable, ComparedArms, RowTexts, ToolAnswer};
+pub use answer::ToolAnswer;
 pub use files::OpenedFile;
 pub use request::ToolRequest;
 pub use service::LabTools;

@@ -6,7 +6,7 @@ use fairlab_explain::Explanation;
 use fairlab_measure::measured_run::MeasuredRun;
 use fairlab_measure::summary::RunSummary;
 use fairlab_report::{PageDetails, PageFinding, PageThread};
-use fairlab_run::first_difference::FirstDifference;
+use fairlab_run::first_difference::Parting;
 use fairlab_run::result::RunResult;
 use fairlab_workload::message::Message;
 use serde::Serialize;
@@ -107,29 +107,10 @@ pub struct Ended {
     pub details: PageDetails,
 }
 
-/// First difference of two runs, with the claims that tell why they part.
-#[derive(Debug, Serialize)]
-pub struct Parting {
-    /// The difference.
-    #[serde(flatten)]
-    pub difference: FirstDifference,
-    /// For each run, sentences of the claims about the task that decide; see [`FirstDifference::decisions`].
-    pub decisions: [Vec<String>; 2],
-}
-
 impl Answer {
     /// Returns an answer without bytes.
     pub(crate) fn new(run: Option<u32>, content: Content) -> Self {
         let json = serde_json::to_string(&AnswerJson { run, content }).expect("an answer is valid JSON");
         Self { json, ..Self::default() }
-    }
-}
-
-impl From<FirstDifference> for Parting {
-    fn from(difference: FirstDifference) -> Self {
-        let decisions = difference
-            .decisions()
-            .map(|claims| claims.iter().flat_map(|statement| statement.text.iter().cloned()).collect());
-        Self { difference, decisions }
     }
 }

@@ -18,7 +18,7 @@ mod request;
 mod saved_trace;
 mod service;
 
-pub use answer::{Answer, AnswerJson, Content, Ended, Opened, Part, Parting};
+pub use answer::{Answer, AnswerJson, Content, Ended, Opened, Part};
 pub use repetition::run_repetition;
 pub use request::Request;
 pub use service::LabService;

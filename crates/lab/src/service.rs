@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Answers requests: the runs in progress, and the functions behind each request.
 
-use crate::answer::{Answer, Content, Parting};
+use crate::answer::{Answer, Content};
 use crate::catalogue;
 use crate::lessons::{Lesson, derive};
 use crate::live::LiveRun;
@@ -11,7 +11,7 @@ use crate::saved_trace::perfetto_trace;
 use fairlab_explain::Question;
 use fairlab_run::error::RequestError;
 use fairlab_run::explain::explain_moment;
-use fairlab_run::first_difference::first_difference;
+use fairlab_run::first_difference::{Parting, first_difference};
 use fairlab_run::prepare::prepare;
 use fairlab_run::spec::RunSpec;
 use fairlab_sched::units::Nanos;

@@ -46,6 +46,9 @@ export function energy(uj) {
   return uj < 1e6 ? `${(uj / 1e3).toPrecision(3)} mJ` : `${(uj / 1e6).toPrecision(3)} J`;
 }
 
+/** A word of a shell's command line. @param {string} word */
+export const shellWord = (word) => /^[\w./:=,+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+
 /** @param {number} value @param {number} digits */
 function trimmed(value, digits) {
   return value.toFixed(digits).replace(/\.?0+$/, "");

@@ -2,17 +2,16 @@
 // Arms that run in the page: a workload, a change of arm B, and why the arms part.
 import { ArmRun } from "./arm.mjs";
 import { Client, Dropped, Panic } from "./client.mjs";
-import { button, byId, section, textElement } from "./dom.mjs";
+import { showDifference } from "./difference.mjs";
+import { button, byId, textElement } from "./dom.mjs";
 import { readFile } from "./files.mjs";
-import { duration, moment } from "./format.mjs";
+import { duration, shellWord } from "./format.mjs";
 import { Knobs } from "./knobs.mjs";
 import { NR_SEEDS, RepeatPanel } from "./repeat.mjs";
 import { decodeState, encodeState } from "./share.mjs";
 
 /** Part of the run that is shown at first, in ns. */
 const FIRST_VIEW = 1e8;
-/** Most time that is shown around the first difference, in ns. */
-const DIFFERENCE_VIEW = 2e7;
 /** Longest text that can be edited, and longest state that is written into the address, in characters. */
 const MAX_TEXT = 1 << 20;
 /** Time without a keystroke after which an edited text is run, in milliseconds. */
@@ -26,9 +25,6 @@ const [ARM_A, ARM_B, BACKGROUND] = [0, 1, 2];
  * @typedef {{ workload: { file?: InputFile }, settings: Settings }} Spec
  * @typedef {import("./client.mjs").Opened} Opened
  */
-
-/** A word of a shell's command line. @param {string} word */
-const quoted = (word) => /^[\w./:=,+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 export class LiveArms {
   /** @type {ArmRun[]} */
@@ -178,7 +174,7 @@ export class LiveArms {
   /** Shows what is run, and the command with the same arms. @param {Opened} opened */
   #showSubject({ workload, machine, kernel, assumptions, warnings }) {
     byId("subject").textContent = `${workload} on ${machine}, kernel ${kernel}, ${duration(this.arms[0].length)}`;
-    byId("command").textContent = this.#commandWords().map(quoted).join(" ");
+    byId("command").textContent = this.#commandWords().map(shellWord).join(" ");
     byId("assumptions").replaceChildren(...[...warnings, ...assumptions].map((sentence) => textElement("li", sentence)));
   }
 
@@ -215,24 +211,12 @@ export class LiveArms {
     const { view } = this, { timeline } = view;
     if (error) return this.showError(error);
     if (!difference) return view.verdict(["The runs differ, but every CPU runs the same tasks of the workload at all times."]);
-    const clauses = difference.runs.map(({ cpu, instead }, run) =>
-      `${"AB"[run]} ${cpu !== null ? `runs it on CPU ${cpu}` : instead !== null ? `runs ${instead} instead` : "does not run it"}`);
-    const reasons = difference.decisions.map((sentences, run) => section(`Arm ${"AB"[run]}: ${difference.task}`, sentences));
-    const show = button("show-difference", moment(difference.at_ns), () => {
-      timeline.showMoment(difference.at_ns, DIFFERENCE_VIEW);
-      timeline.chosen = null;
-      view.showReasons(reasons);
-    });
     const { from, to } = timeline.view, isInView = difference.at_ns >= from && difference.at_ns <= to;
     if (!isInView && timeline.view === this.#firstView) {
       timeline.showMoment(difference.at_ns);
       this.#firstView = timeline.view;
     }
-    view.verdict(["The runs part at ", show, `: ${difference.task}: ${clauses.join(", ")}.`]);
-    if (!timeline.chosen) view.showReasons(reasons);
-    view.chooseLag(difference.task);
-    timeline.difference = difference.at_ns;
-    timeline.draw();
+    view.verdict(showDifference(view, difference));
   }
 
   /** @param {import("./client.mjs").Message | null} error */

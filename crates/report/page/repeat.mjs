@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Repetitions of both arms with several seeds, and their comparison.
 import { Client, Dropped, readModule } from "./client.mjs";
-import { byId, fillTable, textElement } from "./dom.mjs";
+import { showComparison } from "./comparison.mjs";
+import { byId } from "./dom.mjs";
 
 /** Number of seeds; the first one is 1, as for `fairlab compare`. */
 export const NR_SEEDS = 20;
@@ -10,9 +11,7 @@ const MAX_WORKERS = 4;
 
 /**
  * @typedef {import("./client.mjs").Message} Message
- * @typedef {{ metric: string, values: [string, string], change: string, verdict: string }} RowTexts
- * @typedef {{ verdicts: { text: string }[], notes: { kind: string, text: string }[], tables: { rows: RowTexts[], others: string }[] }} ComparedArms
- * @typedef {{ compared?: ComparedArms, error?: Message }} ToolAnswer
+ * @typedef {{ compared?: import("./comparison.mjs").ComparedArms, error?: Message }} ToolAnswer
  * @typedef {(wasm: WebAssembly.Module, entry?: string) => Worker} StartWorker
  * @typedef {{ specs: object[], names: string[], command: string[] }} Arms
  */
@@ -106,15 +105,10 @@ export class RepeatPanel {
     return /** @type {any} */ (answer);
   }
 
-  /** @param {ComparedArms} compared */
-  #show({ verdicts, notes, tables }) {
+  /** @param {import("./comparison.mjs").ComparedArms} compared */
+  #show(compared) {
     byId("repeat").hidden = true;
-    byId("repeated").hidden = false;
-    byId("repeat-verdict").textContent = verdicts.map(({ text }) => text).join("; ");
-    const [{ rows, others }] = tables;
-    byId("changes").hidden = rows.length === 0;
-    const head = ["Metric", "A \u00b1%", "B \u00b1%", "Change % (95 %)", "Verdict"];
-    fillTable("changes", head, rows.map(({ metric, values, change, verdict }) => [metric, ...values, change, verdict]));
-    byId("repeat-notes").replaceChildren(...[others, ...notes.map(({ text }) => text)].filter(Boolean).map((text) => textElement("li", text)));
+    byId("repeat-verdict").textContent = compared.verdicts.map(({ text }) => text).join("; ");
+    showComparison(compared, ["A", "B"]);
   }
 }

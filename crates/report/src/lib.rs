@@ -19,7 +19,7 @@ mod stream;
 
 pub use collect::PageCollector;
 pub use diagnosis::{PageFinding, PageWait};
-pub use page::{MODULES, Page, Simulator, WasmProgram, embedded_json};
+pub use page::{MODULES, Page, RecordedRun, Simulator, WasmProgram, embedded_json};
 pub use stream::{StreamPosition, TimelinePart};
 
 use base64::Engine as _;
@@ -33,7 +33,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Data of one run.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 pub struct PageRun {
     name: String,
     summary: serde_json::Value,
@@ -79,7 +79,7 @@ pub struct PageDetails {
     waits: Vec<PageWait>,
 }
 
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 struct PageLags {
     /// Samples of a task that are closer together than this are merged; 0 if no samples are merged.
     resolution_ns: u64,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Puts a page together: its modules, its data and, if it can simulate, the simulator, in one file that opens from disk.
 
+use crate::PageRun;
 use crate::collect::PER_OCTAVE;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -26,7 +27,7 @@ macro_rules! modules {
 
 modules! {
     "format.mjs" "dom.mjs" "colours.mjs" "client.mjs" "share.mjs" "timeline-data.mjs" "raster.mjs" "timeline-draw.mjs" "timeline.mjs"
-    "lags.mjs" "arm.mjs" "recorded.mjs" "findings.mjs" "metrics.mjs" "charts.mjs" "view.mjs" "knobs.mjs"
+    "lags.mjs" "arm.mjs" "recorded.mjs" "findings.mjs" "metrics.mjs" "charts.mjs" "view.mjs" "difference.mjs" "comparison.mjs" "knobs.mjs"
     "repeat.mjs" "files.mjs" "live.mjs" "lessons.mjs" "worker.mjs" "tools-worker.mjs" "main.mjs"
 }
 
@@ -52,14 +53,27 @@ pub struct Simulator<'a> {
 
 /// Content of a page.
 #[derive(Debug, Default, Serialize)]
-pub struct Page<'a, R> {
+pub struct Page<'a> {
     /// Spec of the run with which a page with a simulator starts.
     pub spec: Option<Value>,
-    /// Recorded runs. The first one is the base of comparisons. A run is a [`crate::PageRun`], or its JSON.
-    pub runs: &'a [R],
+    /// Recorded runs. The first one is the base of comparisons.
+    pub runs: &'a [RecordedRun],
+    /// Comparison of repetitions. The recorded runs are the first repetition of its arms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Value>,
 }
 
-impl<R: Serialize> Page<'_, R> {
+/// Data of a recorded run.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum RecordedRun {
+    /// Run of this process.
+    Here(Box<PageRun>),
+    /// Run of another process, which has sent its data.
+    Sent(Value),
+}
+
+impl Page<'_> {
     /// Returns the page as HTML. A page without a simulator shows recorded runs.
     pub fn html(&self, simulator: Option<Simulator<'_>>) -> String {
         let glue = simulator

@@ -77,6 +77,25 @@ impl TaskInRun {
     }
 }
 
+/// First difference of two runs, with the claims that tell why they part.
+#[derive(Clone, Debug, Serialize)]
+pub struct Parting {
+    /// The difference.
+    #[serde(flatten)]
+    pub difference: FirstDifference,
+    /// For each run, sentences of the claims about the task that decide; see [`FirstDifference::decisions`].
+    pub decisions: [Vec<String>; 2],
+}
+
+impl From<FirstDifference> for Parting {
+    fn from(difference: FirstDifference) -> Self {
+        let decisions = difference
+            .decisions()
+            .map(|claims| claims.iter().flat_map(|statement| statement.text.iter().cloned()).collect());
+        Self { difference, decisions }
+    }
+}
+
 /// Change of what a CPU runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct OccupantChange {

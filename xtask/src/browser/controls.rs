@@ -77,7 +77,10 @@ pub(super) const fn control_use(control: &'static str, gesture: Gesture, proof: 
 
 /// Uses all controls of a page. The uses are in an order in which each can change something. Each element that can have the
 /// focus at some time must have a use by mouse and one by keyboard.
-pub(super) fn use_all_controls(browser: &mut dyn Browser, uses: &[ControlUse]) -> Result<()> {
+pub(super) fn use_all_controls<'a>(
+    browser: &mut dyn Browser,
+    uses: impl IntoIterator<Item = &'a ControlUse>,
+) -> Result<()> {
     check_page(browser)?;
     browser.value(FUNCTIONS)?;
     let (mut seen, mut used) = (kinds(browser)?, BTreeSet::new());

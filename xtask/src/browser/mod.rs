@@ -6,8 +6,8 @@
 //! - no page may write on its console, request anything but itself, or be wider than its window.
 //!
 //! The page of `fairlab lab` is tested in a headless Chromium and a headless Firefox, and compared with native runs ([`lab`]).
-//! The page of `fairlab report` is tested in Chromium: verdict, findings and timeline must be on the first screen. Pages of
-//! studies, of comparisons and of runs with unlike families are only opened.
+//! The pages of `fairlab report` and `fairlab compare` are tested in Chromium. Of a report, verdict, findings and timeline must be
+//! on the first screen. Pages of studies and of runs with unlike families are only opened.
 
 mod chromium;
 mod controls;
@@ -17,7 +17,7 @@ mod lab;
 
 use crate::programs;
 use crate::requirement::skip_or_fail;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use chromium::Chromium;
 use clap::Args as ClapArgs;
 use controls::{ControlUse, Gesture, control_use, use_all_controls};
@@ -115,6 +115,16 @@ const USES: &[ControlUse] = &[
     control_use("run-b", Gesture::Keys(&["ArrowUp", "ArrowDown"]), SHOWN),
 ];
 
+/// Further uses on the page of a comparison.
+const COMPARED_USES: &[ControlUse] = &[
+    control_use("changes-scroll", Gesture::Focus, FOCUS),
+    control_use("changes-scroll", Gesture::Keys(&["ArrowDown"]), lab::CHANGES_POSITION),
+    control_use("all-metrics-summary", Gesture::Click, lab::ALL_METRICS),
+    control_use("all-scroll", Gesture::Focus, FOCUS),
+    control_use("all-scroll", Gesture::Keys(&["ArrowDown"]), lab::ALL_POSITION),
+    control_use("all-metrics-summary", Gesture::Keys(&["Enter"]), lab::IS_ALL_OPEN),
+];
+
 pub(crate) fn run(root: &Path, args: &BrowserArgs) -> Result<()> {
     let place = root.join("target/browser");
     // The page that is tested may be one of an earlier test, which lies here.
@@ -172,6 +182,7 @@ fn check_reports(root: &Path, args: &BrowserArgs, place: &Path, browser: &mut dy
         println!("{name}: {} uses of all controls changed something, nothing on the console", USES.len());
     }
     if args.page.is_none() {
+        check_comparison(root, place, browser)?;
         check_unlike_runs(root, place, browser)?;
         check_other_pages(root, place, browser)?;
     }
@@ -199,21 +210,34 @@ fn check_unlike_runs(root: &Path, place: &Path, browser: &mut dyn Browser) -> Re
     Ok(())
 }
 
-/// Checks pages without controls: of a study and of a comparison.
-fn check_other_pages(root: &Path, place: &Path, browser: &mut dyn Browser) -> Result<()> {
-    let (study, html) = (place.join("study"), place.join("compare.html"));
-    let (study_dir, format) = (study.display().to_string(), format!("html={}", html.display()));
-    let arms = ["--arm", "SIS_UTIL", "--arm", "NO_SIS_UTIL", "--runs", "3"];
-    let compare = ["compare", "scenarios/hello.json", "--for", "100ms", "--format", format.as_str()];
-    fairlab(root, &["study", "run", "nohz-misfit-kicks", "--quick", "-o", &study_dir])?;
-    fairlab(root, &[&compare[..], &arms].concat())?;
-    for page in [study.join("nohz-misfit-kicks.html"), html] {
-        for (name, size, is_phone) in WINDOWS {
-            browser.open(&page, size, is_phone)?;
-            check_page(browser).with_context(|| format!("{}, {name} window", page.display()))?;
-        }
+/// Checks the page of a comparison: all controls, and the verdict of each arm.
+fn check_comparison(root: &Path, place: &Path, browser: &mut dyn Browser) -> Result<()> {
+    let html = place.join("compare.html");
+    let format = format!("html={}", html.display());
+    let workload = ["compare", "scenarios/hello.json", "--for", "300ms", "--prices", "zero", "--all"];
+    let arms = ["--arm", "SIS_UTIL", "--arm", "NO_WAKEUP_PREEMPTION", "--runs", "8", "--format", format.as_str()];
+    fairlab(root, &[&workload[..], &arms].concat())?;
+    for (name, size, is_phone) in WINDOWS {
+        browser.open(&html, size, is_phone)?;
+        let verdict = browser.value(lab::SETTLED)?;
+        ensure!(verdict.as_str().is_some_and(|text| text.contains("`NO_WAKEUP_PREEMPTION`")), "{verdict}: no verdict");
+        use_all_controls(browser, USES.iter().chain(COMPARED_USES))
+            .with_context(|| format!("page of a comparison, {name} window"))?;
     }
-    println!("pages of a study and a comparison fit a desktop window and a phone, nothing on the console");
+    println!("a page of a comparison has its verdict, and all controls changed something");
+    Ok(())
+}
+
+/// Checks a page without controls: of a study.
+fn check_other_pages(root: &Path, place: &Path, browser: &mut dyn Browser) -> Result<()> {
+    let study = place.join("study");
+    fairlab(root, &["study", "run", "nohz-misfit-kicks", "--quick", "-o", &study.display().to_string()])?;
+    let page = study.join("nohz-misfit-kicks.html");
+    for (name, size, is_phone) in WINDOWS {
+        browser.open(&page, size, is_phone)?;
+        check_page(browser).with_context(|| format!("{}, {name} window", page.display()))?;
+    }
+    println!("the page of a study fits a desktop window and a phone, nothing on the console");
     Ok(())
 }
 

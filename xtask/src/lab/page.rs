@@ -45,7 +45,7 @@ pub(super) fn write(root: &Path, directory: &Path, engine: &WasmModule, tools: &
         tools: &WasmProgram { wasm: packed(tools)?, glue: tools.glue.clone() },
         examples: &examples,
     };
-    let page = Page::<()> { spec: Some(spec), runs: &[] };
+    let page = Page { spec: Some(spec), ..Page::default() };
     write(PAGE, page.html(Some(simulator)).as_bytes())
 }
 

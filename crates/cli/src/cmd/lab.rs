@@ -36,7 +36,7 @@ pub(crate) fn lab(output: &mut Output, args: &LabArgs) -> Result<(), CliError> {
     prepare(&spec)?.with_whole_workload()?.boot()?;
     let inputs = args.page.iter().map(|page| page.as_path()).chain(args.file.iter().map(Path::new));
     refuse_to_replace(&args.output, "-o", inputs)?;
-    let text = page.with_input(&Page::<()> { spec: Some(json!(spec)), runs: &[] });
+    let text = page.with_input(&Page { spec: Some(json!(spec)), ..Page::default() });
     write_page(&args.output, &text)?;
     if output.is_json() {
         return output.json(&json!({ "file": args.output, "workload": spec.workload.name() }));

@@ -12,7 +12,7 @@ use crate::values::error::CliError;
 use crate::values::interrupt;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::summary::RunSummary;
-use fairlab_report::{Page, PageCollector, PageRun};
+use fairlab_report::{Page, PageCollector, PageRun, RecordedRun};
 use fairlab_run::drive::drive;
 use fairlab_run::job::RunOutputs;
 use fairlab_run::manifest;
@@ -101,7 +101,7 @@ impl EmbeddedRun {
         })?;
         let collector = collector.expect("it was made before the run");
         let run = PageRun::new(name.to_owned(), &self.summary, &machine, &collector);
-        Ok(Page { spec: None, runs: &[run] }.html(None))
+        Ok(Page { runs: &[RecordedRun::Here(Box::new(run))], ..Page::default() }.html(None))
     }
 
     /// Repeats the run with an additional exporter.

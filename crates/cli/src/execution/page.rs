@@ -4,17 +4,22 @@
 //! `cargo xtask lab` builds the page with the simulator. Commands write it with other data in the element that contains them.
 
 use super::execute::drive_shown;
+use super::worker;
+use crate::output::progress::Progress;
 use crate::values::error::CliError;
 use crate::values::whole_file::AtomicFile;
+use fairlab_findings::Limits;
 use fairlab_machine::engine::Engine;
 use fairlab_measure::summary::{EngineSummary, RunSummary};
-use fairlab_report::{Page, PageCollector, PageRun, embedded_json};
+use fairlab_report::{Page, PageCollector, PageRun, RecordedRun, embedded_json};
+use fairlab_run::drive::{drive_on, drive_to, find};
+use fairlab_run::job::Job;
 use fairlab_run::observers::RunObservers;
-use fairlab_run::prepare::ReadyRun;
+use fairlab_run::prepare::{ReadyRun, prepare};
 use fairlab_run::spec::RunSpec;
 use fairlab_traces::export::Exporter;
 use fairlab_workload::message::Message;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use std::borrow::Cow;
 use std::fs;
 use std::io::Write;
@@ -60,7 +65,7 @@ impl SimulatorPage {
     }
 
     /// Returns the page with its data.
-    pub(crate) fn with_input<R: Serialize>(&self, input: &Page<'_, R>) -> String {
+    pub(crate) fn with_input(&self, input: &Page<'_>) -> String {
         [&self.before, INPUT.0, &embedded_json(input), INPUT.1, &self.after].concat()
     }
 }
@@ -89,6 +94,38 @@ fn page(file: Option<&Path>) -> Result<Cow<'static, str>, CliError> {
         CliError::Input(message.with_help("--page takes the file that `cargo xtask lab` writes"))
     })?;
     Ok(Cow::Owned(text))
+}
+
+/// Repeats a run of known length and returns its data, and its digest. The built-in scheduler's run is repeated three times: for
+/// the timeline, for the findings, and for the explanations.
+pub(crate) fn record(spec: &RunSpec, name: String) -> Result<(RecordedRun, String), CliError> {
+    if let Some(engine) = spec.settings.kernel_engine() {
+        let job = Job::Page { spec: worker::portable(spec)?, name };
+        let (page, digest) = worker::run_captured(engine, &job, None)?;
+        return Ok((RecordedRun::Sent(page), digest));
+    }
+    let (mut page, digest) = page_of(prepare(spec)?.boot()?, name, || Ok(None))?;
+    diagnose(&mut page, spec)?;
+    Ok((RecordedRun::Here(Box::new(page)), digest))
+}
+
+/// Adds findings and explanations.
+fn diagnose(page: &mut PageRun, spec: &RunSpec) -> Result<(), CliError> {
+    let mut run = prepare(spec)?.boot()?;
+    let limits = Limits::of(&run.machine);
+    let mut progress = Progress::new("looking for findings", run.machine.duration());
+    let findings = find(&mut run, limits, &mut |elapsed| progress.show(elapsed));
+    progress.clear();
+    let mut has_started = false;
+    let diagnosed = page.diagnose(
+        &findings.map_err(CliError::run)?,
+        &mut prepare(spec)?.boot()?.machine,
+        &mut |machine, history, until| match std::mem::replace(&mut has_started, true) {
+            false => drive_to(machine, history, until),
+            true => drive_on(machine, history, until).map(drop),
+        },
+    );
+    diagnosed.map_err(CliError::run)
 }
 
 /// Runs a machine and returns the data of its page, and its digest. `engine` returns the record of a

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of `fairlab compare` with repetitions, and of `fairlab bisect`.
 
-use crate::common::{complaint, fairlab, items, json_of, number, program, root, stdout_of};
-use serde_json::Value;
+use crate::common::{complaint, data_of, fairlab, items, json_of, number, program, root, stdout_of};
+use serde_json::{Value, json};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -75,7 +75,19 @@ fn an_experiment_finds_what_an_arm_does_in_every_form_and_fails_where_it_is_to()
         assert!(text.contains(expected), "{expected}: {text}");
     }
     let page = std::fs::read_to_string(file("page.html")).expect("it was written");
-    assert!(page.contains("without compared with with") && page.contains("<svg"));
+    let data = data_of(&page);
+    let compared = &data["compared"];
+    assert_eq!(
+        compared["verdicts"][0]["text"],
+        json_of(&[&args[..14], &["--json"]].concat())["verdicts"][0]["text"],
+        "{compared}"
+    );
+    let row = &compared["tables"][0]["rows"][0];
+    assert_eq!((&row["metric"], &row["verdict"]), (&json!("energy, busy"), &json!("worse")), "{row}");
+    let names: Vec<&Value> = items(&data["runs"]).iter().map(|run| &run["name"]).collect();
+    assert_eq!(names, ["with", "without"], "the first repetition of each arm");
+    let part = |arm: usize| number(&compared["differences"][arm]["at_ns"]);
+    assert!(compared["differences"][0].is_null() && part(1) > 0, "{compared}");
     let xml = std::fs::read_to_string(file("junit.xml")).expect("it was written");
     assert!(xml.contains(r#"failures="1""#), "{xml}");
     let allowed = fairlab(&[&args[..], &["--at-least", "100"]].concat());

@@ -38,7 +38,9 @@ impl Snapshot {
         let output = fairlab(args);
         let place = place.to_str().expect("a path is text");
         let (out, messages) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        let text = format!("{}{messages}{:?}", without_speed(&out), output.status.code());
+        // Of a page, the data: its look is not a result.
+        let out = if out.starts_with("<!DOCTYPE") { data_text(&out) } else { without_speed(&out) };
+        let text = format!("{out}{messages}{:?}", output.status.code());
         let label = args.join(" ").replace(place, "DIR").replace(&format!("{DATA}/"), "");
         self.add(label, text.replace(place, "DIR").replace(env!("CARGO_BIN_EXE_fairlab"), "fairlab"));
     }
@@ -299,7 +301,12 @@ fn trace_levels() {
 
 /// Returns the data of a page, without the speed of its runs.
 fn data_of_page(file: &str) -> String {
-    let mut data = data_of(&std::fs::read_to_string(file).expect("the page was written"));
+    data_text(&std::fs::read_to_string(file).expect("the page was written"))
+}
+
+/// Returns the data of a page without its speed.
+fn data_text(page: &str) -> String {
+    let mut data = data_of(page);
     remove_speed(&mut data);
     serde_json::to_string_pretty(&data).expect("JSON can be written")
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Report of a comparison: the comparison with its sentences, each printed from a record.
 
+pub mod compared;
 pub mod facts;
 pub mod notes;
 pub mod values;
@@ -16,7 +17,7 @@ use serde::Serialize;
 use verdict::{ArmVerdict, differs};
 
 /// A comparison, with what its sentences need besides.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ComparisonReport {
     /// Names of the arms.
     pub arms: Vec<String>,

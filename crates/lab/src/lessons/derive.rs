@@ -2,11 +2,10 @@
 //! Answer of a lesson, derived from runs of both arms.
 
 use super::{Lesson, value_text};
-use crate::answer::Parting;
 use fairlab_run::drive::drive;
 use fairlab_run::error::RequestError;
 use fairlab_run::explain::explain_moment;
-use fairlab_run::first_difference::first_difference;
+use fairlab_run::first_difference::{Parting, first_difference};
 use fairlab_run::observers::RunObservers;
 use fairlab_run::prepare::{ReadyRun, prepare};
 use fairlab_run::result::RunResult;

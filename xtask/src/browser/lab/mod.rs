@@ -78,6 +78,11 @@ const TIMELINE: &str = "document.getElementById('timeline').toDataURL()";
 const LATENCY: &str = "document.getElementById('latency').toDataURL()";
 /// Part of the table of metrics that is shown.
 pub(super) const METRICS_POSITION: &str = "document.getElementById('metrics-scroll').scrollLeft";
+/// Part of the tables of a comparison that is shown, and the table of all metrics.
+pub(super) const CHANGES_POSITION: &str = "document.getElementById('changes-scroll').scrollTop";
+pub(super) const ALL_POSITION: &str = "document.getElementById('all-scroll').scrollTop";
+pub(super) const ALL_METRICS: &str = "document.getElementById('all-rows').textContent";
+pub(super) const IS_ALL_OPEN: &str = "document.getElementById('all-metrics').open";
 
 const USES: &[ControlUse] = &[
     control_use("knob-base_slice_ns", Gesture::Keys(&["ArrowLeft", "ArrowLeft"]), SETTLED),
@@ -92,6 +97,13 @@ const USES: &[ControlUse] = &[
     control_use("find", Gesture::Type("sis_util"), FOUND),
     control_use("add-SIS_UTIL", Gesture::Click, SETTLED),
     control_use("demo-SIS_UTIL", Gesture::Click, SETTLED),
+    control_use("repeat", Gesture::Keys(&["Enter"]), REPEATED),
+    control_use("changes-scroll", Gesture::Focus, FOCUS),
+    control_use("changes-scroll", Gesture::Keys(&["ArrowDown"]), CHANGES_POSITION),
+    control_use("all-metrics-summary", Gesture::Click, ALL_METRICS),
+    control_use("all-scroll", Gesture::Focus, FOCUS),
+    control_use("all-scroll", Gesture::Keys(&["ArrowDown"]), ALL_POSITION),
+    control_use("all-metrics-summary", Gesture::Keys(&["Enter"]), IS_ALL_OPEN),
     control_use("knob-SIS_UTIL", Gesture::Click, SETTLED),
     control_use("knob-SIS_UTIL", Gesture::Keys(&[" "]), SETTLED),
     control_use("remove-SIS_UTIL", Gesture::Keys(&["Enter"]), KNOBS),
@@ -135,7 +147,6 @@ const USES: &[ControlUse] = &[
     control_use("find", Gesture::Type("slice base"), FOUND),
     control_use("find", Gesture::Keys(&["Enter"]), KNOBS),
     control_use("knob-base_slice_ns", Gesture::Keys(&["ArrowRight", "ArrowRight", "ArrowRight"]), SETTLED),
-    control_use("repeat", Gesture::Keys(&["Enter"]), REPEATED),
     control_use("timeline", Gesture::Wheel, VIEW),
     control_use("show-difference", Gesture::Click, VIEW),
     control_use("timeline", Gesture::Keys(&["+", "=", "ArrowRight", "ArrowLeft", "-", "Home"]), VIEW),

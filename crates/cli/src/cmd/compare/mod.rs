@@ -8,6 +8,7 @@
 mod gate;
 
 use crate::args::compare::CompareArgs;
+use crate::execution::page::record;
 use crate::execution::trial::{Trial, Workloads, share_costs};
 use crate::execution::trial_arms::TrialArms;
 use crate::output::Output;
@@ -22,10 +23,14 @@ use fairlab_experiment::comparison::{Comparison, ComparisonRules};
 use fairlab_experiment::report::ComparisonReport;
 use fairlab_experiment::{repeat, until_found};
 use fairlab_measure::missing_addition::MissingAddition;
+use fairlab_measure::summary::Settling;
+use fairlab_report::RecordedRun;
 use fairlab_run::first_difference::{FirstDifference, first_difference};
 use fairlab_run::job::RunOutputs;
+use fairlab_run::prepare::with_known_length;
 use fairlab_run::spec::RunSpec;
 use fairlab_run::values::{EngineName, Starts};
+use fairlab_run::warmup::Warmup;
 use fairlab_workload::message::Message;
 use std::path::Path;
 use std::time::Instant;
@@ -146,6 +151,8 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     let is_whole = !how.until_significant && found.0.repetitions as u64 == runs;
     let stopped_by = interrupt::requested().filter(|_| !is_whole);
     let first_differences = first_differences(&specs, &found.0)?;
+    let has_page = args.format.iter().any(|format| format.form == ReportFormat::Html);
+    let recorded = if has_page { record_first(&specs, arms)? } else { Vec::new() };
     let report = ExperimentReport {
         schema: report::SCHEMA,
         compared: ComparisonReport {
@@ -163,6 +170,7 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         },
         results: arms_of.take_results(),
         first_differences,
+        recorded,
     };
     write_reports(output, args, &report)?;
     if let Some(signal) = stopped_by {
@@ -194,6 +202,31 @@ fn first_differences(specs: &[RunSpec], comparison: &Comparison) -> Result<Vec<O
         Ok(found?)
     };
     (0..specs.len()).map(of_arm).collect()
+}
+
+/// Repeats the first repetition of each arm for the page. After a signal there are no such runs.
+fn record_first(specs: &[RunSpec], arms: &[Arm]) -> Result<Vec<RecordedRun>, CliError> {
+    let mut runs = Vec::new();
+    for (spec, arm) in specs.iter().zip(arms) {
+        if interrupt::requested().is_some() {
+            return Ok(Vec::new());
+        }
+        let spec = with_known_length(spec.clone(), settling(spec)?.as_ref())?;
+        match record(&spec, arm.name.clone()) {
+            Err(CliError::Stopped { .. }) => return Ok(Vec::new()),
+            recorded => runs.push(recorded?.0),
+        }
+    }
+    Ok(runs)
+}
+
+/// Returns when a run settles that is measured from then on.
+fn settling(spec: &RunSpec) -> Result<Option<Settling>, CliError> {
+    if !matches!(spec.settings.warmup, Some(Warmup::Settled { .. })) {
+        return Ok(None);
+    }
+    let trial = Trial { spec: spec.clone() };
+    Ok(trial.run(spec.settings.seed, &mut |_, _| {})?.summary.settling)
 }
 
 /// Rejects a comparison whose arms differ, but in which no metric can be better or worse.

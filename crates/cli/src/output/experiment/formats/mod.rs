@@ -8,10 +8,8 @@ mod text;
 
 use super::report::ExperimentReport;
 use crate::output::Styles;
-use crate::values::error::{CliError, quote_for_shell};
-use fairlab_experiment::page::{PageHead, page};
+use crate::values::error::CliError;
 use fairlab_experiment::report::ComparisonReport;
-use fairlab_experiment::report::values::metric_text;
 use fairlab_workload::message::Message;
 
 /// Output format of a comparison, by its name in `--format`.
@@ -56,7 +54,7 @@ impl ReportFormat {
             Self::Lkp => with_stop_note(compared, lists::lkp),
             Self::Markdown => markdown::text(compared),
             Self::Json => serde_json::to_string_pretty(&report.document()).map_err(CliError::failed)? + "\n",
-            Self::Html => html(compared),
+            Self::Html => report.page().html(None),
             Self::Junit => junit::text(compared).map_err(CliError::failed)?,
         })
     }
@@ -80,16 +78,6 @@ pub(crate) fn parse_format(text: &str) -> Result<RequestedFormat, Message> {
 /// A form without notes; what a signal has cut short says so in a comment before it.
 fn with_stop_note(report: &ComparisonReport, form: fn(&ComparisonReport) -> String) -> String {
     report.stop_note().map_or_else(String::new, |stopped| format!("# {stopped}\n")) + &form(report)
-}
-
-fn html(report: &ComparisonReport) -> String {
-    let head = PageHead {
-        title: report.title(),
-        arms: report.arms.clone(),
-        notes: report.notes().iter().map(ToString::to_string).collect(),
-        command: quote_for_shell(&report.command),
-    };
-    page(&report.comparison, &head, &|row, value| metric_text(&row.metric.unit, value))
 }
 
 #[cfg(test)]
