@@ -77,20 +77,27 @@ pub(super) const fn control_use(control: &'static str, gesture: Gesture, proof: 
 
 /// Uses all controls of a page. The uses are in an order in which each can change something. Each element that can have the
 /// focus at some time must have a use by mouse and one by keyboard.
-pub(super) fn use_all_controls<'a>(
+pub(super) fn use_all_controls(browser: &mut dyn Browser, uses: &[ControlUse]) -> Result<()> {
+    use_further_controls(browser, uses, &[])
+}
+
+/// Uses controls of a page, and checks that all others have a use in the list of a page with the same controls.
+pub(super) fn use_further_controls(
     browser: &mut dyn Browser,
-    uses: impl IntoIterator<Item = &'a ControlUse>,
+    uses: &[ControlUse],
+    uses_elsewhere: &[ControlUse],
 ) -> Result<()> {
     check_page(browser)?;
     browser.value(FUNCTIONS)?;
     let (mut seen, mut used) = (kinds(browser)?, BTreeSet::new());
     for control_use in uses {
-        let ControlUse { control, gesture, .. } = control_use;
-        let kind = browser.value(&format!("kindOf(document.getElementById('{control}'))"));
-        let kind = kind.with_context(|| format!("control `{control}`"))?;
-        control_use.perform(browser).with_context(|| format!("control `{control}`"))?;
-        used.insert((kind.as_str().unwrap_or_default().to_owned(), gesture.device()));
+        let kind = control_use.kind(browser)?.with_context(|| format!("no control `{}`", control_use.control))?;
+        control_use.perform(browser).with_context(|| format!("control `{}`", control_use.control))?;
+        used.insert((kind, control_use.gesture.device()));
         seen.extend(kinds(browser)?);
+    }
+    for control_use in uses_elsewhere {
+        used.extend(control_use.kind(browser)?.map(|kind| (kind, control_use.gesture.device())));
     }
     check_controls(&seen, &used)?;
     check_page(browser)
@@ -117,6 +124,12 @@ fn check_controls(seen: &BTreeSet<String>, used: &BTreeSet<(String, Device)>) ->
 }
 
 impl ControlUse {
+    /// Returns the kind of the control, if the page has it.
+    fn kind(&self, browser: &mut dyn Browser) -> Result<Option<String>> {
+        let element = format!("document.getElementById('{}')", self.control);
+        Ok(serde_json::from_value(browser.value(&format!("{element} && kindOf({element})"))?)?)
+    }
+
     fn perform(&self, browser: &mut dyn Browser) -> Result<()> {
         let element = format!("document.getElementById('{}')", self.control);
         browser.value(&format!("{element}.scrollIntoView({{ block: 'center' }})"))?;
