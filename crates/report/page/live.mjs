@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Arms that run in the page: a workload, a change of arm B, and why the arms part.
 import { ArmRun } from "./arm.mjs";
+import { Choices } from "./choices.mjs";
 import { Client, Dropped, Panic } from "./client.mjs";
 import { button, byId, section, textElement } from "./dom.mjs";
 import { readFile } from "./files.mjs";
@@ -37,8 +38,15 @@ export class LiveArms {
   times = { bars: 0, complete: 0, explain: 0, start: 0 };
   /** Whether only arm A runs. */
   hidesArmB = false;
+  /** Name of the open lesson, which is part of a link. @type {string | null} */
+  lesson = null;
   /** Called before each run with the spec of arm A. @type {(spec: Spec) => void} */
   onUpdate = () => {};
+  /** Called when an address opens a lesson. */
+  onLesson = () => {};
+  #choices = new Choices();
+  /** Lessons, once they are wanted. @type {Promise<import("./lessons.mjs").Lesson[]> | null} */
+  #lessons = null;
   #generation = 0;
   /** Timer that runs the edited text. */
   #edited = 0;
@@ -77,6 +85,11 @@ export class LiveArms {
     } else if (this.arms[0].opened) {
       this.#showDefaults(this.arms[0].opened);
     }
+  }
+
+  /** Lessons, from the worker of arm B. */
+  lessons() {
+    return this.#lessons ??= this.clients[ARM_B].ask({ lessons: {} }).then(({ answer }) => answer.lessons ?? []);
   }
 
   /** @param {number} arm */
@@ -260,7 +273,8 @@ export class LiveArms {
     const { spec, examples } = this, { file } = spec.workload;
     const isExample = file && this.builtIn.has(file.given) && examples[file.given] === file.text;
     const workload = isExample ? { file: { given: file.given } } : spec.workload;
-    const state = await encodeState({ spec: { ...spec, workload }, change: this.knobs.changes() });
+    const lesson = this.lesson === null ? {} : { lesson: this.lesson };
+    const state = await encodeState({ spec: { ...spec, workload }, change: this.knobs.changes(), ...lesson });
     this.#remembered = state.length > MAX_TEXT ? "#" : state;
     history.replaceState(null, "", this.#remembered);
   }
@@ -272,13 +286,24 @@ export class LiveArms {
       const state = await decodeState(location.hash), { file } = state.spec.workload;
       const text = file?.text ?? this.examples[file?.given ?? ""];
       if (typeof text !== "string") throw new Error(`the page has no example \`${file?.given.slice(0, 40)}\``);
-      this.spec = { ...state.spec, workload: { file: { given: file?.given ?? "", text } } };
-      this.knobs.take(state.change);
+      const lesson = state.lesson === undefined ? null : await this.#lessonOf(state.lesson);
+      this.lesson = lesson?.name ?? null;
+      // The question comes before the change.
+      this.hidesArmB = lesson !== null;
+      this.spec = lesson?.specs[0] ?? { ...state.spec, workload: { file: { given: file?.given ?? "", text } } };
+      this.knobs.take(lesson ? { features: {}, tunables: {} } : state.change);
       return true;
     } catch (error) {
       this.showError({ text: `this link cannot be used: ${error instanceof Error ? error.message : error}`, help: "the page has its own example until you change something", place: null });
       return false;
     }
+  }
+
+  /** @param {string} wanted */
+  async #lessonOf(wanted) {
+    const lesson = (await this.lessons()).find(({ name }) => name === wanted);
+    if (!lesson) throw new Error(`the page has no lesson \`${wanted.slice(0, 40)}\``);
+    return lesson;
   }
 
   // What is run ---------------------------------------------------------------------------------------------------------
@@ -339,7 +364,7 @@ export class LiveArms {
     this.update();
   }
 
-  /** Changes a setting of both arms; without a value it is that of the workload. @param {"machine" | "kernel"} name @param {string} value */
+  /** Changes a setting of both arms; without a value it is that of the workload. @param {"machine" | "kernel"} name @param {any} value */
   #chooseSetting(name, value) {
     const settings = { ...this.spec.settings };
     if (value) settings[name] = value; else delete settings[name];
@@ -353,22 +378,13 @@ export class LiveArms {
     const isEditable = text.length <= MAX_TEXT;
     byId("edit").hidden = !isEditable;
     byId("text").value = isEditable ? text : "";
-    const machine = spec.settings.machine, kernel = spec.settings.kernel ?? "";
-    const own = typeof machine === "object" ? machine.given : machine ?? "";
     if (given && examples[given] === undefined) examples[given] = text;
-    byId("workload").replaceChildren(...Object.keys(examples).map((name) => new Option(name.replace(/^scenarios\//, ""), name)));
-    byId("workload").value = given;
-    const machines = catalogue.machines.map(({ name, nr_cpus }) => new Option(`${name} (${nr_cpus} CPUs)`, name));
-    if (own && !catalogue.machines.some(({ name }) => name === own)) machines.unshift(new Option(own, own));
-    byId("machine").replaceChildren(new Option("of the workload", ""), ...machines);
-    byId("machine").value = own;
-    byId("kernel").replaceChildren(new Option("of the workload", ""), ...catalogue.kernels.map(({ name }) => new Option(name, name)).reverse());
-    byId("kernel").value = kernel;
+    this.#choices.show(catalogue, spec, Object.keys(examples));
   }
 
   #listen() {
     byId("workload").onchange = () => this.#chooseWorkload(byId("workload").value);
-    byId("machine").onchange = () => this.#chooseSetting("machine", byId("machine").value);
+    byId("machine").onchange = () => this.#chooseSetting("machine", this.#choices.machine(byId("machine").value));
     byId("kernel").onchange = () => this.#chooseSetting("kernel", byId("kernel").value);
     byId("open").onchange = () => this.#openFile(byId("open").files[0]);
     byId("text").oninput = () => {
@@ -390,6 +406,7 @@ export class LiveArms {
     });
     addEventListener("hashchange", async () => {
       if (location.hash === this.#remembered || !await this.#recall()) return;
+      if (this.lesson !== null) return this.onLesson();
       this.#showChoices();
       this.update();
     });

@@ -27,7 +27,7 @@ macro_rules! modules {
 modules! {
     "format.mjs" "dom.mjs" "colours.mjs" "client.mjs" "share.mjs" "timeline-data.mjs" "raster.mjs" "timeline-draw.mjs" "timeline.mjs"
     "lags.mjs" "arm.mjs" "recorded.mjs" "findings.mjs" "metrics.mjs" "charts.mjs" "view.mjs" "knobs.mjs"
-    "repeat.mjs" "files.mjs" "live.mjs" "lessons.mjs" "worker.mjs" "tools-worker.mjs" "main.mjs"
+    "repeat.mjs" "files.mjs" "choices.mjs" "live.mjs" "lessons.mjs" "worker.mjs" "tools-worker.mjs" "main.mjs"
 }
 
 /// Program as WebAssembly.

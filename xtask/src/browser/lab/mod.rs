@@ -71,6 +71,11 @@ const REASONS: &str = "document.getElementById('why').textContent";
 const FOCUS: &str = "document.activeElement.id";
 const LAG: &str = "document.getElementById('lag').toDataURL()";
 const IS_EDITED: &str = "document.getElementById('edit').open";
+/// The machine, if the reader has opened it.
+const OPENED_MACHINE: &str = "(async () => {
+    while (/\\u2026$/.test(document.getElementById('verdict').textContent)) await new Promise((done) => setTimeout(done, 10));
+    return document.getElementById('subject').textContent.includes(' on captured,') ? document.getElementById('machine').value : '';
+})()";
 const SEGMENTS: &str = "document.getElementById('segments').textContent";
 const FILE: &str = "cpus 2\nend 20ms\ntask a n=3 loop run 1ms sleep 1ms\n";
 
@@ -126,6 +131,8 @@ const USES: &[ControlUse] = &[
     control_use("open", Gesture::Open(Device::Mouse, "mine.scn", FILE), SETTLED),
     control_use("open", Gesture::Open(Device::Keyboard, "yours.scn", FILE), SETTLED),
     control_use("open", Gesture::Open(Device::Mouse, "there.json", LSCPU), SETTLED),
+    control_use("machine", Gesture::Select("laptop-8"), SETTLED),
+    control_use("machine", Gesture::Select("opened:there.toml"), OPENED_MACHINE),
     control_use("open", Gesture::Open(Device::Keyboard, "recorded.txt", TRACE), SETTLED),
     control_use("share", Gesture::Click, NR_SHARED),
     control_use("share", Gesture::Keys(&["Enter"]), NR_SHARED),
