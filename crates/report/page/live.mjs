@@ -9,15 +9,12 @@ import { duration, moment } from "./format.mjs";
 import { Knobs } from "./knobs.mjs";
 import { NR_SEEDS, RepeatPanel } from "./repeat.mjs";
 import { decodeState, encodeState } from "./share.mjs";
+import { MAX_TEXT } from "./workload-text.mjs";
 
 /** Part of the run that is shown at first, in ns. */
 const FIRST_VIEW = 1e8;
 /** Most time that is shown around the first difference, in ns. */
 const DIFFERENCE_VIEW = 2e7;
-/** Longest text that can be edited, and longest state that is written into the address, in characters. */
-const MAX_TEXT = 1 << 20;
-/** Time without a keystroke after which an edited text is run, in milliseconds. */
-const EDIT_PAUSE = 300;
 /** Workers, and the numbers of the arms. */
 const [ARM_A, ARM_B, BACKGROUND] = [0, 1, 2];
 
@@ -48,20 +45,20 @@ export class LiveArms {
   /** Lessons, once they are wanted. @type {Promise<import("./lessons.mjs").Lesson[]> | null} */
   #lessons = null;
   #generation = 0;
-  /** Timer that runs the edited text. */
-  #edited = 0;
   /** Address that the page itself has written. */
   #remembered = "";
   /** View that the reader has not chosen: it may move to the first difference. @type {import("./timeline.mjs").View | null} */
   #firstView = null;
 
   /**
-   * @param {import("./view.mjs").View} view @param {Spec} spec Run of arm A.
+   * @param {import("./view.mjs").View} view @param {import("./workload-text.mjs").WorkloadText} text
+   * @param {Spec} spec Run of arm A.
    * @param {Record<string, string>} examples Texts of the examples, by name.
    * @param {WebAssembly.Module} engine @param {import("./repeat.mjs").StartWorker} startWorker
    */
-  constructor(view, spec, examples, engine, startWorker) {
+  constructor(view, text, spec, examples, engine, startWorker) {
     this.view = view;
+    this.text = text;
     this.spec = spec;
     this.examples = examples;
     /** Examples of the page, without opened files. */
@@ -165,7 +162,10 @@ export class LiveArms {
     }
     const isFirst = this.arms !== next, isOtherRun = isFirst && this.arms[0]?.length !== next[0].length;
     this.arms = next;
-    if (isFirst) this.#showSubject(opened);
+    if (isFirst) {
+      this.text.showError(null);
+      this.#showSubject(opened);
+    }
     view.showProgress(next, ["A", `B ${knobs.text()}`.trim()]);
     if (isOtherRun) {
       view.timeline.show(0, Math.min(FIRST_VIEW, view.timeline.length));
@@ -250,6 +250,7 @@ export class LiveArms {
 
   /** @param {import("./client.mjs").Message | null} error */
   showError(error) {
+    this.text.showError(error);
     const { text = "", help, place } = error ?? {};
     const at = place ? `${[place.file, place.line, place.column].filter((part) => part !== null).join(":")}: ` : "";
     const lines = [`${at}${text}`, place?.source_line && `  ${place.source_line}`, help && `help: ${help}`];
@@ -317,10 +318,10 @@ export class LiveArms {
     this.update();
   }
 
-  /** Runs the edited text. */
-  #editWorkload() {
+  /** Runs an edited text. @param {string} text */
+  #editWorkload(text) {
     const { given = "" } = this.spec.workload.file ?? {};
-    this.spec = { ...this.spec, workload: { file: { given, text: byId("text").value } } };
+    this.spec = { ...this.spec, workload: { file: { given, text } } };
     this.update();
   }
 
@@ -342,7 +343,7 @@ export class LiveArms {
   /** Runs a workload or a recorded trace of the reader, or takes a machine. @param {File | undefined} file */
   async #openFile(file) {
     if (!file) return;
-    clearTimeout(this.#edited);
+    this.text.forget();
     const mine = ++this.#generation;
     this.view.verdict([`Reading ${file.name}\u2026`]);
     try {
@@ -375,9 +376,7 @@ export class LiveArms {
   #showChoices() {
     const { catalogue } = this.knobs, { examples, spec } = this, { given = "", text = "" } = spec.workload.file ?? {};
     if (!catalogue) return;
-    const isEditable = text.length <= MAX_TEXT;
-    byId("edit").hidden = !isEditable;
-    byId("text").value = isEditable ? text : "";
+    this.text.show(given, text);
     if (given && examples[given] === undefined) examples[given] = text;
     this.#choices.show(catalogue, spec, Object.keys(examples));
   }
@@ -387,10 +386,7 @@ export class LiveArms {
     byId("machine").onchange = () => this.#chooseSetting("machine", this.#choices.machine(byId("machine").value));
     byId("kernel").onchange = () => this.#chooseSetting("kernel", byId("kernel").value);
     byId("open").onchange = () => this.#openFile(byId("open").files[0]);
-    byId("text").oninput = () => {
-      clearTimeout(this.#edited);
-      this.#edited = setTimeout(() => this.#editWorkload(), EDIT_PAUSE);
-    };
+    this.text.onEdit = (text) => this.#editWorkload(text);
     byId("share").onclick = async () => {
       await this.#remember();
       const copied = navigator.clipboard?.writeText(location.href) ?? Promise.reject();

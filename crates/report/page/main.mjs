@@ -10,6 +10,7 @@ import { showOverview } from "./metrics.mjs";
 import { recordedArm } from "./recorded.mjs";
 import { encodeState } from "./share.mjs";
 import { View } from "./view.mjs";
+import { WorkloadText } from "./workload-text.mjs";
 
 /** @param {string} id */
 const dataOf = (id) => JSON.parse(byId(id).textContent);
@@ -51,8 +52,9 @@ function listenToRuns(view, runs) {
 /**
  * Starts the page.
  * @param {import("./repeat.mjs").StartWorker} startWorker Starts a worker with a compiled module.
+ * @param {import("./workload-text.mjs").ImportEditor} importEditor
  */
-export async function start(startWorker) {
+export async function start(startWorker, importEditor) {
   const { spec, runs } = dataOf("input"), recorded = runs.map(recordedArm), packed = byId("wasm").textContent.trim();
   /** @type {LiveArms | null} */
   let live = null;
@@ -67,7 +69,7 @@ export async function start(startWorker) {
   for (const id of OF_SIMULATOR) byId(id).hidden = packed === "";
   if (packed !== "") {
     const wasm = await readModule(packed);
-    live = new LiveArms(view, spec, dataOf("examples"), wasm, startWorker);
+    live = new LiveArms(view, new WorkloadText(importEditor, dataOf("constants").scenario), spec, dataOf("examples"), wasm, startWorker);
   }
   const { timeline } = view;
   /** For tests, and for readers with a console. */
