@@ -136,6 +136,9 @@ export function drawMigrations(arms, titles) {
     context.fillStyle = style.getPropertyValue("--quiet");
     context.textAlign = "left";
     context.fillText(titles[arm], left, 8);
+    context.strokeStyle = style.getPropertyValue("--quiet");
+    context.setLineDash(DASHES[arm % DASHES.length]);
+    context.strokeRect(left - 1.5, top - 1.5, nr * size + 2, nr * size + 2);
     for (let place = 0; place < nr; place += Math.ceil(22 / size)) {
       context.textAlign = "right";
       context.fillText(`${place * perCell}`, left - 5, top + (place + 0.5) * size);

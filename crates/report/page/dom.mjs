@@ -41,10 +41,13 @@ export function fillSelect(select, options) {
   select.value = options.some(([, value]) => value === chosen) ? chosen : options[0]?.[1] ?? "";
 }
 
-/** An entry of a legend. @param {string} text @param {string} colour @param {string} [dash] Style of a line. */
+/** An entry of a legend. @param {string} text @param {string} colour @param {string} [dash] Style of a line, or `hatched`. */
 export function legendItem(text, colour, dash) {
   const sign = document.createElement("i");
-  if (dash) {
+  if (dash === "hatched") {
+    sign.className = dash;
+    sign.style.setProperty("--hatching", colour);
+  } else if (dash) {
     sign.className = "line";
     sign.style.borderTop = `3px ${dash} ${colour}`;
   } else {

@@ -108,7 +108,7 @@ export class LagChart {
       if (!part) return;
       context.strokeStyle = colours[arm];
       const { lag, until } = part.samples;
-      for (const { values, alpha, dash } of [{ values: until, alpha: 0.5, dash: [1, 3] }, { values: lag, alpha: 1, dash: arm === 0 ? [] : [5, 3] }]) {
+      for (const { values, alpha, dash } of [{ values: until, alpha: 0.5, dash: arm === 0 ? [1, 3] : [5, 3, 1, 3] }, { values: lag, alpha: 1, dash: arm === 0 ? [] : [5, 3] }]) {
         context.globalAlpha = alpha;
         context.lineWidth = 1.5;
         context.setLineDash(dash);

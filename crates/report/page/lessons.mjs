@@ -2,7 +2,7 @@
 // Lessons: a question about a change of arm B, and the answer that follows from runs of both arms.
 import { byId, element, section, textElement } from "./dom.mjs";
 
-/** Worker that lists lessons and derives answers: that of arm B. */
+/** Worker that derives answers: that of arm B. */
 const WORKER = 1;
 
 /**
@@ -25,6 +25,7 @@ export class Lessons {
   constructor(view, live, version) {
     this.view = view;
     this.live = live;
+    live.onLesson = () => this.#recall();
     live.onUpdate = (spec) => { if (this.#open && spec !== this.#open.specs[0]) this.#close(); };
     byId("lesson").onchange = () => {
       const lesson = this.#all.find(({ name }) => name === byId("lesson").value);
@@ -42,15 +43,24 @@ export class Lessons {
 
   /** Fills the list of lessons. */
   async load() {
-    const { answer } = await this.live.clients[WORKER].ask({ lessons: {} });
-    this.#all = answer.lessons ?? [];
+    this.#all = await this.live.lessons();
     byId("lesson").replaceChildren(new Option("none", ""), ...this.#all.map(({ name, title }, index) => new Option(`${index + 1}. ${title}`, name)));
+    this.#recall();
+  }
+
+  /** Opens the lesson of the address. */
+  #recall() {
+    const lesson = this.#all.find(({ name }) => name === this.live.lesson);
+    if (!lesson) return;
+    byId("lesson").value = lesson.name;
+    this.#show(lesson);
   }
 
   /** Asks the question of a lesson, and runs its arm A. An answered lesson shows both arms. @param {Lesson} lesson */
   #show(lesson) {
     const known = this.#answers[lesson.name];
     this.#open = lesson;
+    this.live.lesson = lesson.name;
     byId("lesson-part").hidden = false;
     byId("lesson-title").textContent = lesson.title;
     byId("lesson-text").textContent = lesson.lesson;
@@ -121,7 +131,7 @@ export class Lessons {
 
   /** Leaves the lesson. The next run has both arms. */
   #close() {
-    this.#open = null;
+    this.#open = this.live.lesson = null;
     this.live.hidesArmB = false;
     byId("lesson").value = "";
     byId("lesson-part").hidden = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Arms that run in the page: a workload, a change of arm B, and why the arms part.
 import { ArmRun } from "./arm.mjs";
+import { Choices } from "./choices.mjs";
 import { Client, Dropped, Panic } from "./client.mjs";
 import { showDifference } from "./difference.mjs";
 import { button, byId, textElement } from "./dom.mjs";
@@ -9,13 +10,10 @@ import { duration, shellWord } from "./format.mjs";
 import { Knobs } from "./knobs.mjs";
 import { NR_SEEDS, RepeatPanel } from "./repeat.mjs";
 import { decodeState, encodeState } from "./share.mjs";
+import { MAX_TEXT } from "./workload-text.mjs";
 
 /** Part of the run that is shown at first, in ns. */
 const FIRST_VIEW = 1e8;
-/** Longest text that can be edited, and longest state that is written into the address, in characters. */
-const MAX_TEXT = 1 << 20;
-/** Time without a keystroke after which an edited text is run, in milliseconds. */
-const EDIT_PAUSE = 300;
 /** Workers, and the numbers of the arms. */
 const [ARM_A, ARM_B, BACKGROUND] = [0, 1, 2];
 
@@ -33,23 +31,30 @@ export class LiveArms {
   times = { bars: 0, complete: 0, explain: 0, start: 0 };
   /** Whether only arm A runs. */
   hidesArmB = false;
+  /** Name of the open lesson, which is part of a link. @type {string | null} */
+  lesson = null;
   /** Called before each run with the spec of arm A. @type {(spec: Spec) => void} */
   onUpdate = () => {};
+  /** Called when an address opens a lesson. */
+  onLesson = () => {};
+  #choices = new Choices();
+  /** Lessons, once they are wanted. @type {Promise<import("./lessons.mjs").Lesson[]> | null} */
+  #lessons = null;
   #generation = 0;
-  /** Timer that runs the edited text. */
-  #edited = 0;
   /** Address that the page itself has written. */
   #remembered = "";
   /** View that the reader has not chosen: it may move to the first difference. @type {import("./timeline.mjs").View | null} */
   #firstView = null;
 
   /**
-   * @param {import("./view.mjs").View} view @param {Spec} spec Run of arm A.
+   * @param {import("./view.mjs").View} view @param {import("./workload-text.mjs").WorkloadText} text
+   * @param {Spec} spec Run of arm A.
    * @param {Record<string, string>} examples Texts of the examples, by name.
    * @param {WebAssembly.Module} engine @param {import("./repeat.mjs").StartWorker} startWorker
    */
-  constructor(view, spec, examples, engine, startWorker) {
+  constructor(view, text, spec, examples, engine, startWorker) {
     this.view = view;
+    this.text = text;
     this.spec = spec;
     this.examples = examples;
     /** Examples of the page, without opened files. */
@@ -73,6 +78,11 @@ export class LiveArms {
     } else if (this.arms[0].opened) {
       this.#showDefaults(this.arms[0].opened);
     }
+  }
+
+  /** Lessons, from the worker of arm B. */
+  lessons() {
+    return this.#lessons ??= this.clients[ARM_B].ask({ lessons: {} }).then(({ answer }) => answer.lessons ?? []);
   }
 
   /** @param {number} arm */
@@ -148,7 +158,10 @@ export class LiveArms {
     }
     const isFirst = this.arms !== next, isOtherRun = isFirst && this.arms[0]?.length !== next[0].length;
     this.arms = next;
-    if (isFirst) this.#showSubject(opened);
+    if (isFirst) {
+      this.text.showError(null);
+      this.#showSubject(opened);
+    }
     view.showProgress(next, ["A", `B ${knobs.text()}`.trim()]);
     if (isOtherRun) {
       view.timeline.show(0, Math.min(FIRST_VIEW, view.timeline.length));
@@ -221,6 +234,7 @@ export class LiveArms {
 
   /** @param {import("./client.mjs").Message | null} error */
   showError(error) {
+    this.text.showError(error);
     const { text = "", help, place } = error ?? {};
     const at = place ? `${[place.file, place.line, place.column].filter((part) => part !== null).join(":")}: ` : "";
     const lines = [`${at}${text}`, place?.source_line && `  ${place.source_line}`, help && `help: ${help}`];
@@ -244,7 +258,8 @@ export class LiveArms {
     const { spec, examples } = this, { file } = spec.workload;
     const isExample = file && this.builtIn.has(file.given) && examples[file.given] === file.text;
     const workload = isExample ? { file: { given: file.given } } : spec.workload;
-    const state = await encodeState({ spec: { ...spec, workload }, change: this.knobs.changes() });
+    const lesson = this.lesson === null ? {} : { lesson: this.lesson };
+    const state = await encodeState({ spec: { ...spec, workload }, change: this.knobs.changes(), ...lesson });
     this.#remembered = state.length > MAX_TEXT ? "#" : state;
     history.replaceState(null, "", this.#remembered);
   }
@@ -256,13 +271,24 @@ export class LiveArms {
       const state = await decodeState(location.hash), { file } = state.spec.workload;
       const text = file?.text ?? this.examples[file?.given ?? ""];
       if (typeof text !== "string") throw new Error(`the page has no example \`${file?.given.slice(0, 40)}\``);
-      this.spec = { ...state.spec, workload: { file: { given: file?.given ?? "", text } } };
-      this.knobs.take(state.change);
+      const lesson = state.lesson === undefined ? null : await this.#lessonOf(state.lesson);
+      this.lesson = lesson?.name ?? null;
+      // The question comes before the change.
+      this.hidesArmB = lesson !== null;
+      this.spec = lesson?.specs[0] ?? { ...state.spec, workload: { file: { given: file?.given ?? "", text } } };
+      this.knobs.take(lesson ? { features: {}, tunables: {} } : state.change);
       return true;
     } catch (error) {
       this.showError({ text: `this link cannot be used: ${error instanceof Error ? error.message : error}`, help: "the page has its own example until you change something", place: null });
       return false;
     }
+  }
+
+  /** @param {string} wanted */
+  async #lessonOf(wanted) {
+    const lesson = (await this.lessons()).find(({ name }) => name === wanted);
+    if (!lesson) throw new Error(`the page has no lesson \`${wanted.slice(0, 40)}\``);
+    return lesson;
   }
 
   // What is run ---------------------------------------------------------------------------------------------------------
@@ -276,10 +302,10 @@ export class LiveArms {
     this.update();
   }
 
-  /** Runs the edited text. */
-  #editWorkload() {
+  /** Runs an edited text. @param {string} text */
+  #editWorkload(text) {
     const { given = "" } = this.spec.workload.file ?? {};
-    this.spec = { ...this.spec, workload: { file: { given, text: byId("text").value } } };
+    this.spec = { ...this.spec, workload: { file: { given, text } } };
     this.update();
   }
 
@@ -301,7 +327,7 @@ export class LiveArms {
   /** Runs a workload or a recorded trace of the reader, or takes a machine. @param {File | undefined} file */
   async #openFile(file) {
     if (!file) return;
-    clearTimeout(this.#edited);
+    this.text.forget();
     const mine = ++this.#generation;
     this.view.verdict([`Reading ${file.name}\u2026`]);
     try {
@@ -323,7 +349,7 @@ export class LiveArms {
     this.update();
   }
 
-  /** Changes a setting of both arms; without a value it is that of the workload. @param {"machine" | "kernel"} name @param {string} value */
+  /** Changes a setting of both arms; without a value it is that of the workload. @param {"machine" | "kernel"} name @param {any} value */
   #chooseSetting(name, value) {
     const settings = { ...this.spec.settings };
     if (value) settings[name] = value; else delete settings[name];
@@ -334,31 +360,17 @@ export class LiveArms {
   #showChoices() {
     const { catalogue } = this.knobs, { examples, spec } = this, { given = "", text = "" } = spec.workload.file ?? {};
     if (!catalogue) return;
-    const isEditable = text.length <= MAX_TEXT;
-    byId("edit").hidden = !isEditable;
-    byId("text").value = isEditable ? text : "";
-    const machine = spec.settings.machine, kernel = spec.settings.kernel ?? "";
-    const own = typeof machine === "object" ? machine.given : machine ?? "";
+    this.text.show(given, text);
     if (given && examples[given] === undefined) examples[given] = text;
-    byId("workload").replaceChildren(...Object.keys(examples).map((name) => new Option(name.replace(/^scenarios\//, ""), name)));
-    byId("workload").value = given;
-    const machines = catalogue.machines.map(({ name, nr_cpus }) => new Option(`${name} (${nr_cpus} CPUs)`, name));
-    if (own && !catalogue.machines.some(({ name }) => name === own)) machines.unshift(new Option(own, own));
-    byId("machine").replaceChildren(new Option("of the workload", ""), ...machines);
-    byId("machine").value = own;
-    byId("kernel").replaceChildren(new Option("of the workload", ""), ...catalogue.kernels.map(({ name }) => new Option(name, name)).reverse());
-    byId("kernel").value = kernel;
+    this.#choices.show(catalogue, spec, Object.keys(examples));
   }
 
   #listen() {
     byId("workload").onchange = () => this.#chooseWorkload(byId("workload").value);
-    byId("machine").onchange = () => this.#chooseSetting("machine", byId("machine").value);
+    byId("machine").onchange = () => this.#chooseSetting("machine", this.#choices.machine(byId("machine").value));
     byId("kernel").onchange = () => this.#chooseSetting("kernel", byId("kernel").value);
     byId("open").onchange = () => this.#openFile(byId("open").files[0]);
-    byId("text").oninput = () => {
-      clearTimeout(this.#edited);
-      this.#edited = setTimeout(() => this.#editWorkload(), EDIT_PAUSE);
-    };
+    this.text.onEdit = (text) => this.#editWorkload(text);
     byId("share").onclick = async () => {
       await this.#remember();
       const copied = navigator.clipboard?.writeText(location.href) ?? Promise.reject();
@@ -374,6 +386,7 @@ export class LiveArms {
     });
     addEventListener("hashchange", async () => {
       if (location.hash === this.#remembered || !await this.#recall()) return;
+      if (this.lesson !== null) return this.onLesson();
       this.#showChoices();
       this.update();
     });

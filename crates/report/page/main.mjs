@@ -12,6 +12,7 @@ import { showOverview } from "./metrics.mjs";
 import { recordedArm } from "./recorded.mjs";
 import { encodeState } from "./share.mjs";
 import { View } from "./view.mjs";
+import { WorkloadText } from "./workload-text.mjs";
 
 /** @typedef {import("./arm.mjs").Arm} Arm */
 
@@ -101,8 +102,9 @@ function showComparisonAlone(view, compared) {
 /**
  * Starts the page.
  * @param {import("./repeat.mjs").StartWorker} startWorker Starts a worker with a compiled module.
+ * @param {import("./workload-text.mjs").ImportEditor} importEditor
  */
-export async function start(startWorker) {
+export async function start(startWorker, importEditor) {
   const { spec, runs, compared = null } = dataOf("input"), recorded = runs.map(recordedArm), packed = byId("wasm").textContent.trim();
   /** @type {LiveArms | null} */
   let live = null;
@@ -125,7 +127,7 @@ export async function start(startWorker) {
   }
   if (packed !== "") {
     const wasm = await readModule(packed);
-    live = new LiveArms(view, spec, dataOf("examples"), wasm, startWorker);
+    live = new LiveArms(view, new WorkloadText(importEditor, dataOf("constants").scenario), spec, dataOf("examples"), wasm, startWorker);
   }
   const { timeline } = view;
   /** For tests, and for readers with a console. */

@@ -9,7 +9,7 @@ const MAX_LENGTH = 1 << 20;
 const MAX_BYTES = 16 << 20;
 
 /**
- * @typedef {{ spec: import("./live.mjs").Spec, change: import("./knobs.mjs").Change }} State
+ * @typedef {{ spec: import("./live.mjs").Spec, change: import("./knobs.mjs").Change, lesson?: string }} State `lesson` is the name of an open lesson.
  */
 
 /** @param {ReadableStream} stream @param {number} limit */
@@ -51,7 +51,7 @@ export async function decodeState(fragment) {
   } catch (error) {
     throw new Error("it is damaged: copy the whole link", { cause: error });
   }
-  expectKeys(state, ["spec", "change"], "the state");
+  expectKeys(state, ["spec", "change", "lesson"], "the state");
   expectKeys(state.spec, ["workload", "settings"], "spec");
   expectKeys(state.spec.settings, null, "settings");
   expectKeys(state.spec.workload, ["file"], "workload");
@@ -60,6 +60,7 @@ export async function decodeState(fragment) {
   expectValues(state.change.features, "boolean", "features");
   expectValues(state.change.tunables, "number", "tunables");
   if (typeof state.spec.workload.file.given !== "string") throw new Error("`given` is not text");
+  if (state.lesson !== undefined && typeof state.lesson !== "string") throw new Error("`lesson` is not text");
   return state;
 }
 

@@ -26,5 +26,5 @@ function importFrom(modules, entry) {
     const worker = new Worker(url);
     worker.postMessage({ id: 0, wasm, modules, entry });
     return worker;
-  }));
+  }, () => importFrom(JSON.parse(document.getElementById("editor").textContent), "editor.mjs")));
 }

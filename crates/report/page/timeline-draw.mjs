@@ -11,6 +11,10 @@ const NAME_FROM = 46;
 const MAX_NAMES = 300;
 /** Least height in pixels of a row that is separated from the next one. */
 const GAP_FROM = 7;
+/** Strip before the rows of an arm, in pixels: its width, its distance from the rows, and the distance of its lines in arm B. */
+const STRIP = 5, STRIP_GAP = 2, STRIP_LINES = 5;
+/** Distance of labels from the rows, in pixels. */
+const LABEL_GAP = STRIP + STRIP_GAP + 2;
 
 /**
  * @typedef {import("./timeline.mjs").Timeline} Timeline
@@ -84,6 +88,7 @@ export function drawTimeline(timeline) {
   arms.forEach((arm, number) => {
     drawTitle(timeline, context, number, style.color);
     drawLabels(timeline, context, number, quiet);
+    if (arms.length > 1) drawStrip(timeline, context, number, quiet);
     drawBorders(timeline, context, arm, number, quiet);
     if (timeline.lane === "tasks" && timeline.layout().row >= 12) drawNames(timeline, context, arm, number);
     drawWaits(timeline, context, arm, number, style.color, style.backgroundColor);
@@ -133,8 +138,27 @@ function drawLabels(timeline, context, number, quiet) {
   context.fillStyle = quiet;
   context.textAlign = "right";
   timeline.rowNames().forEach(({ label }, index) => {
-    if (index % every === 0) context.fillText(shortened(context, label, gutter - 8), gutter - 6, top + (index + 0.5) * row);
+    if (index % every === 0) context.fillText(shortened(context, label, gutter - LABEL_GAP - 2), gutter - LABEL_GAP, top + (index + 0.5) * row);
   });
+}
+
+/** Draws what tells the arms apart without colours: a strip before their rows, solid for arm A, hatched for arm B. @param {Timeline} timeline @param {CanvasRenderingContext2D} context @param {number} number @param {string} quiet */
+function drawStrip(timeline, context, number, quiet) {
+  const { gutter, arm, title } = timeline.layout(), left = gutter - STRIP_GAP - STRIP, top = timeline.top(number), height = arm - title;
+  context.fillStyle = context.strokeStyle = quiet;
+  if (number === 0) return context.fillRect(left, top, STRIP, height);
+  context.save();
+  context.beginPath();
+  context.rect(left, top, STRIP, height);
+  context.clip();
+  context.lineWidth = 1.5;
+  context.beginPath();
+  for (let y = top; y < top + height + STRIP; y += STRIP_LINES) {
+    context.moveTo(left, y);
+    context.lineTo(left + STRIP, y - STRIP);
+  }
+  context.stroke();
+  context.restore();
 }
 
 /** Draws lines between rows of different last-level caches, strong ones between nodes. @param {Timeline} timeline @param {CanvasRenderingContext2D} context @param {Arm} arm @param {number} number @param {string} quiet */
@@ -261,8 +285,10 @@ function drawChosen(timeline, context, ink) {
 
 /** The timeline as SVG. @param {Timeline} timeline */
 export function timelineSvg(timeline) {
-  const { arms, canvas, families, titles } = timeline, { row, height, gutter } = timeline.layout();
-  const width = canvas.clientWidth, style = getComputedStyle(canvas), { from, to } = timeline.view;
+  const { arms, canvas, families, titles } = timeline, { row, height, gutter, title, arm: armHeight } = timeline.layout();
+  const width = canvas.clientWidth, style = getComputedStyle(canvas), { from, to } = timeline.view, quiet = style.getPropertyValue("--quiet");
+  const lines = `<path d="M0 ${STRIP_LINES}L${STRIP_LINES} 0" stroke="${quiet}" stroke-width="1.5"/>`;
+  const hatching = `<pattern id="arm-b" width="${STRIP_LINES}" height="${STRIP_LINES}" patternUnits="userSpaceOnUse">${lines}</pattern>`;
   const text = (/** @type {number} */ x, /** @type {number} */ y, /** @type {string} */ content, anchor = "start") =>
     `<text x="${x}" y="${y}" text-anchor="${anchor}" fill="${style.color}">${escaped(content)}</text>`;
   const parts = arms.flatMap((arm, number) => {
@@ -270,13 +296,15 @@ export function timelineSvg(timeline) {
     const rects = timeline.rowNames().flatMap(({ label }, index) => {
       const y = top + index * row, bars = raster.stretches(index * row).map(({ from, to, colour }) =>
         `<rect x="${gutter + from}" y="${y}" width="${to - from}" height="${row >= GAP_FROM ? row - 1 : row}" fill="${colour}"/>`);
-      return row >= 10 ? [...bars, text(gutter - 6, y + row / 2 + 4, label, "end")] : bars;
+      return row >= 10 ? [...bars, text(gutter - LABEL_GAP, y + row / 2 + 4, label, "end")] : bars;
     });
-    return [text(2, top - 5, titles[number] ?? ""), ...rects];
+    const fill = number === 0 ? quiet : "url(#arm-b)";
+    const strip = `<rect x="${gutter - STRIP_GAP - STRIP}" y="${top}" width="${STRIP}" height="${armHeight - title}" fill="${fill}"/>`;
+    return [text(2, top - 5, titles[number] ?? ""), ...arms.length > 1 ? [strip] : [], ...rects];
   });
   const legend = families.map((family, index) => `<tspan fill="${category(index)}"> \u25a0 </tspan>${escaped(family)}`).join(" ");
   return [`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height + 20}" viewBox="0 0 ${width} ${height + 20}" font-family="sans-serif" font-size="11">`,
-    `<rect width="100%" height="100%" fill="${style.backgroundColor}"/>`,
+    `<rect width="100%" height="100%" fill="${style.backgroundColor}"/>`, hatching,
     text(gutter, 13, moment(Math.round(from))), text(width, 13, moment(Math.round(to)), "end"), ...parts,
     `<text x="${gutter}" y="${height + 14}" fill="${style.color}">${legend}</text>`, "</svg>\n"].join("\n");
 }

@@ -228,6 +228,7 @@ export class View {
     if (lane === "threads") items.push(legendItem("waits for a CPU", WAITS_COLOUR), legendItem("throttled", THROTTLED_COLOUR));
     const hidden = this.timeline.hasTasks && colouring === "family" ? families.length - MAX_LEGEND : 0;
     if (hidden > 0) items.push(legendItem(`${hidden} more, in the colours above`, FADED_COLOUR));
+    if (this.arms.length > 1) items.unshift(legendItem("arm A", "var(--quiet)"), legendItem("arm B", "var(--quiet)", "hatched"));
     byId("legend").replaceChildren(...items);
     const { resolution = 0 } = this.arms.find(({ resolution }) => resolution > 0) ?? {};
     const merged = resolution > 0 ? ` Segments shorter than ${duration(resolution)} are merged with their neighbours.` : "";

@@ -19,7 +19,7 @@ mod stream;
 
 pub use collect::PageCollector;
 pub use diagnosis::{PageFinding, PageWait};
-pub use page::{MODULES, Page, RecordedRun, Simulator, WasmProgram, embedded_json};
+pub use page::{EDITOR_MODULES, MODULES, Page, RecordedRun, Simulator, WasmProgram, embedded_json};
 pub use stream::{StreamPosition, TimelinePart};
 
 use base64::Engine as _;

@@ -6,6 +6,7 @@ use crate::collect::PER_OCTAVE;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use fairlab_sched::interface::wakeup::WakeRule;
+use fairlab_workload::scenario::{self, STATEMENTS};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -20,16 +21,25 @@ const TOOLS: (&str, &str) = ("lab-tools.mjs", "tools-worker.mjs");
 
 macro_rules! modules {
     ($($name:literal)*) => {
-        /// Modules of the page, by name. Each follows those that it imports.
-        pub const MODULES: &[(&str, &str)] = &[$(($name, include_str!(concat!("../page/", $name)))),*];
+        &[$(($name, include_str!(concat!("../page/", $name)))),*]
     };
 }
 
-modules! {
+/// Modules of the page, by name. Each follows those that it imports.
+pub const MODULES: &[(&str, &str)] = modules! {
     "format.mjs" "dom.mjs" "colours.mjs" "client.mjs" "share.mjs" "timeline-data.mjs" "raster.mjs" "timeline-draw.mjs" "timeline.mjs"
     "lags.mjs" "arm.mjs" "recorded.mjs" "findings.mjs" "metrics.mjs" "charts.mjs" "view.mjs" "difference.mjs" "comparison.mjs" "knobs.mjs"
-    "repeat.mjs" "files.mjs" "live.mjs" "lessons.mjs" "worker.mjs" "tools-worker.mjs" "main.mjs"
-}
+    "repeat.mjs" "files.mjs" "workload-text.mjs" "choices.mjs" "live.mjs" "lessons.mjs" "worker.mjs" "tools-worker.mjs" "main.mjs"
+};
+
+/// Library of the editor, as `cargo xtask lab vendor` bundles it.
+const CODEMIRROR: (&str, &str) = ("codemirror.mjs", include_str!("../page/vendor/codemirror.mjs"));
+
+/// Modules of the editor, by name, which are loaded when the reader opens it. They import only each other.
+pub const EDITOR_MODULES: &[(&str, &str)] = {
+    let [languages, editor] = modules! { "languages.mjs" "editor.mjs" };
+    &[CODEMIRROR, *languages, *editor]
+};
 
 /// Program as WebAssembly.
 #[derive(Clone, Debug)]
@@ -80,12 +90,14 @@ impl Page<'_> {
             .map(|Simulator { engine, tools, .. }| [(ENGINE.0, engine.glue.as_str()), (TOOLS.0, tools.glue.as_str())]);
         let is_used = |name: &str| simulator.is_some() || ![ENGINE.1, TOOLS.1].contains(&name);
         let modules = glue.into_iter().flatten().chain(MODULES.iter().copied().filter(|(name, _)| is_used(name)));
-        let modules: Vec<Value> = modules.map(|(name, text)| json!({ "name": name, "text": text })).collect();
+        let modules: Vec<Value> = modules.map(module_json).collect();
+        let editor: Vec<Value> = simulator.iter().flat_map(|_| EDITOR_MODULES).copied().map(module_json).collect();
         let rules: Vec<_> = WakeRule::ALL.iter().map(|rule| (rule.name(), rule.meaning())).collect();
         let constants = json!({
             "fairlab": env!("CARGO_PKG_VERSION"),
             "rules": rules,
             "per_octave": PER_OCTAVE,
+            "scenario": simulator.map(|_| scenario_words()),
         });
         FRAME
             .replace("/*POLICY*/", &policy())
@@ -94,11 +106,50 @@ impl Page<'_> {
             .replace("/*CONSTANTS*/", &embedded_json(&constants))
             .replace("/*EXAMPLES*/", &embedded_json(&simulator.map(|simulator| simulator.examples)))
             .replace("/*MODULES*/", &embedded_json(&modules))
+            .replace("/*EDITOR*/", &embedded_json(&editor))
             .replace("/*WASM*/", simulator.map_or("", |simulator| &simulator.engine.wasm))
             .replace("/*TOOLS*/", simulator.map_or("", |simulator| &simulator.tools.wasm))
             // The last one: names of tasks are not searched.
             .replace("/*INPUT*/", &embedded_json(self))
     }
+}
+
+fn module_json((name, text): (&str, &str)) -> Value {
+    json!({ "name": name, "text": without_comments(text) })
+}
+
+/// Returns a module without the comments that have lines of their own, which are a quarter of the page. The licence of a bundle
+/// (`/* ... */`) stays.
+fn without_comments(text: &str) -> String {
+    let mut is_inside = false;
+    let is_code = |line: &&str| {
+        let line = line.trim();
+        let is_begin = line.starts_with("/**") && line.find("*/").is_none_or(|end| end + 2 == line.len());
+        let is_comment = is_inside || is_begin || line.starts_with("//");
+        is_inside = (is_inside || is_begin) && !line.ends_with("*/");
+        !is_comment
+    };
+    text.lines().filter(is_code).flat_map(|line| [line, "\n"]).collect()
+}
+
+/// Returns the words of scenario files that the editor knows.
+fn scenario_words() -> Value {
+    let statements: Vec<_> = STATEMENTS.iter().map(|of| (of.keyword, of.syntax, plain_text(&of.meaning()))).collect();
+    json!({ "statements": statements, "operations": scenario::operation_keywords() })
+}
+
+/// Returns a text of the book without footnotes, and with links as their words.
+fn plain_text(markdown: &str) -> String {
+    let text = markdown.replace(" \u{b9}", "");
+    let mut parts = text.split('[');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once("](").and_then(|(words, rest)| Some((words, rest.split_once(')')?.1))) {
+            Some((words, rest)) => plain.extend([words, rest]),
+            None => plain.extend(["[", part]),
+        }
+    }
+    plain
 }
 
 /// Returns JSON for a `<script>` element of a page: `</script>` in a task name does not end the element.
@@ -124,12 +175,37 @@ mod tests {
 
     #[test]
     fn each_module_follows_those_that_it_imports() {
-        for (place, (name, text)) in MODULES.iter().enumerate() {
-            for import in text.split("from \"./").skip(1).filter_map(|rest| rest.split_once('"')).map(|(name, _)| name)
-            {
-                let is_before = MODULES[..place].iter().any(|(earlier, _)| *earlier == import);
-                assert!(is_before || [ENGINE, TOOLS].contains(&(import, name)), "{name} imports {import}");
+        for modules in [MODULES, EDITOR_MODULES] {
+            for (place, (name, text)) in modules.iter().enumerate() {
+                for (import, _) in text.split("from \"./").skip(1).filter_map(|rest| rest.split_once('"')) {
+                    let is_before = modules[..place].iter().any(|(earlier, _)| *earlier == import);
+                    assert!(is_before || [ENGINE, TOOLS].contains(&(import, name)), "{name} imports {import}");
+                }
             }
+        }
+    }
+
+    #[test]
+    fn comments_with_lines_of_their_own_are_left_out() {
+        let text =
+            "/* MIT */\n// head\n/** @param {number} a */\nconst a = 1; // one\n  /**\n   * Long.\n   */\n  b();\n";
+        assert_eq!(without_comments(text), "/* MIT */\nconst a = 1; // one\n  b();\n");
+        for (name, text) in MODULES {
+            let code = without_comments(text);
+            let mut kept = code.lines().peekable();
+            let left_out = text.lines().filter(|line| kept.next_if_eq(line).is_none());
+            for line in left_out.map(str::trim) {
+                assert!(["//", "/**", "*"].iter().any(|sign| line.starts_with(sign)), "{name}: {line}");
+            }
+        }
+    }
+
+    #[test]
+    fn meanings_of_statements_have_no_links_and_footnotes() {
+        assert_eq!(plain_text("see [traces](formats.md#x), [T] or at T \u{b9}; end"), "see traces, [T] or at T; end");
+        for statement in STATEMENTS {
+            let meaning = plain_text(&statement.meaning());
+            assert!(!meaning.contains("](") && !meaning.contains('\u{b9}'), "{meaning}");
         }
     }
 }

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 /// The longest time to wait for a change.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Elements that can have the focus.
-const FOCUSABLE: &str =
-    "'button, select, input, textarea, summary, a[href], [tabindex], [contenteditable], iframe, audio, video'";
+/// Elements that a user can give the focus.
+const FOCUSABLE: &str = "'button, select, input, textarea, summary, a[href], [tabindex]:not([tabindex=\"-1\"]), \
+    [contenteditable]:not([contenteditable=\"false\"]), iframe, audio, video'";
 
 /// Functions of the test in the page. Controls that the page creates for entries of a list are of one kind.
 const FUNCTIONS: &str = "void Object.assign(globalThis, {

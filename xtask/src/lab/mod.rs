@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The page of `fairlab lab`: its WebAssembly module, and the check of the module in Node.
+//! The page of `fairlab lab`: its WebAssembly module, its editor, and the check of the module in Node.
 
 mod comparison;
 mod node;
 pub(crate) mod occupants;
 mod page;
+mod vendor;
 mod wasm;
 
 use crate::programs;
 use anyhow::Result;
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, Subcommand};
 use std::path::{Path, PathBuf};
 
 #[derive(ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    command: Option<LabCommand>,
     /// Compare runs and explanations of the WebAssembly module in Node with native ones, and check types.
     #[arg(long)]
     check: bool,
@@ -25,7 +29,16 @@ pub(crate) struct LabArgs {
     ci: bool,
 }
 
+#[derive(Subcommand)]
+enum LabCommand {
+    /// Bundle the editor of the page with npm and esbuild, and write it into the sources.
+    Vendor,
+}
+
 pub(crate) fn run(root: &Path, args: &LabArgs) -> Result<()> {
+    if let Some(LabCommand::Vendor) = args.command {
+        return vendor::write(root);
+    }
     let file = build(root)?;
     if args.check {
         node::check_types(root, &directory(root), args)?;

@@ -62,8 +62,10 @@ struct Outcome {
 
 /// Checks the types of the page's modules with TypeScript's compiler, which npm loads.
 pub(super) fn check_types(root: &Path, page: &Path, args: &LabArgs) -> Result<()> {
-    let config = "tsconfig.json";
-    fs::copy(root.join("crates/report/page").join(config), page.join(config)).context(config)?;
+    let sources = root.join("crates/report/page");
+    for (name, source) in [("tsconfig.json", "tsconfig.json"), ("codemirror.d.mts", "vendor/codemirror.d.mts")] {
+        fs::copy(sources.join(source), page.join(name)).context(name)?;
+    }
     let tsc = |words: &[&OsStr]| {
         let mut command = Command::new("npx");
         command.args(["--yes", "--package", TYPESCRIPT, "tsc"]).args(words);

@@ -5,7 +5,7 @@ use super::wasm::WasmModule;
 use anyhow::{Context, Result};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use fairlab_report::{MODULES, Page, Simulator, WasmProgram};
+use fairlab_report::{EDITOR_MODULES, MODULES, Page, Simulator, WasmProgram};
 use fairlab_run::input::InputFile;
 use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use flate2::Compression;
@@ -33,7 +33,7 @@ pub(super) fn write(root: &Path, directory: &Path, engine: &WasmModule, tools: &
         write(&format!("{name}.d.mts"), types.as_bytes())?;
         write(&format!("{name}.mjs"), glue.as_bytes())?;
     }
-    for (name, text) in MODULES {
+    for (name, text) in MODULES.iter().chain(EDITOR_MODULES) {
         write(name, text.as_bytes())?;
     }
     let examples = examples(root)?;

@@ -23,6 +23,7 @@ pub(crate) use parse::parse_changes;
 pub use parse::{KernelLookup, ParseContext, SwitchNames, parse, parse_with_context};
 pub use program::FIRST_PID;
 pub use statements::{STATEMENTS, Statement, StatementTopic};
+pub use tasks::operation_keywords;
 
 pub use crate::workload::IrqLoad;
 

@@ -71,6 +71,11 @@ const OPERATIONS: &[OperationSpec] = &[
     OperationSpec { word: "exit", read: |_| Ok(OpDraft::Resolved(ProgramOp::Exit)) },
 ];
 
+/// Returns the words with which the operations of a program begin.
+pub fn operation_keywords() -> Vec<&'static str> {
+    OPERATIONS.iter().map(|operation| operation.word).collect()
+}
+
 /// Reads a timer of the task's own, whose grid begins with the task.
 fn every<'a>(words: &mut Tokens<'a>) -> Result<OpDraft<'a>, Message> {
     let word = words.word("the period of the timer")?;

@@ -6,7 +6,7 @@ use crate::browser::check_page;
 use crate::browser::driver::Browser;
 use crate::random::DrawRng;
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Links with wrong states.
 const NR_LINKS: usize = 100;
@@ -25,22 +25,45 @@ pub(super) fn check(browser: &mut dyn Browser) -> Result<()> {
         links.push(String::from_utf8(damaged)?);
     }
     for link in links {
-        browser.value(&format!("location.hash = {}", json!(link)))?;
-        browser.value("new Promise((done) => setTimeout(done, 20))")?;
-        let verdict = browser.value(SETTLED).with_context(|| link.clone())?;
-        let injected =
-            browser.value("[globalThis.injected, document.querySelectorAll('img, iframe, object').length]")?;
+        let verdict = open(browser, &json!(link)).with_context(|| link.clone())?;
+        let injected = browser.value(INJECTED)?;
         ensure!(injected == json!([null, 0]), "{link}: an element of a name is in the page");
         ensure!(verdict.as_str().is_some_and(|text| text.len() > 10), "{link}: the page reports nothing");
         check_page(browser).with_context(|| link.clone())?;
     }
-    browser.value(&format!("location.hash = {link}"))?;
-    browser.value("new Promise((done) => setTimeout(done, 20))")?;
-    browser.value(SETTLED)?;
+    let lesson = browser.value(LINK_OF_LESSON)?;
+    open(browser, &link)?;
+    ensure!(browser.value(OPEN_LESSON)? == json!(null), "a link without a lesson leaves one open");
+    open(browser, &lesson)?;
+    ensure!(browser.value(OPEN_LESSON)? == json!(["lag", 1]), "the link of a lesson does not ask its question");
+    open(browser, &link)?;
     let after = browser.value("fairlab.arms().map((arm) => arm.ended?.digest)")?;
     ensure!(after == before, "a link has digests {after}, the page that wrote it {before}");
     Ok(())
 }
+
+/// Opens a link and returns the verdict.
+fn open(browser: &mut dyn Browser, link: &Value) -> Result<Value> {
+    browser.value(&format!("location.hash = {link}"))?;
+    browser.value("new Promise((done) => setTimeout(done, 20))")?;
+    browser.value(SETTLED)
+}
+
+/// Mark of code that ran, and the number of elements that a name has become. The editor has images beside marks without text.
+const INJECTED: &str =
+    "[globalThis.injected, document.querySelectorAll('img:not(.cm-widgetBuffer), iframe, object').length]";
+
+/// Opens a lesson and returns the address.
+const LINK_OF_LESSON: &str = "(async () => {
+    const list = document.getElementById('lesson');
+    list.value = 'lag';
+    list.onchange();
+    while (document.getElementById('verdict').textContent.endsWith('\u{2026}')) await new Promise((done) => setTimeout(done, 10));
+    return location.hash;
+})()";
+/// The open lesson that waits for an answer, with the number of arms; null if none does.
+const OPEN_LESSON: &str = "document.getElementById('lesson-part').checkVisibility() && document.getElementById('answer-lesson').checkVisibility()
+    ? [document.getElementById('lesson').value, fairlab.arms().length] : null";
 
 /// Links whose states are wrong or hostile.
 const HOSTILE: &str = "(async () => {
@@ -62,6 +85,7 @@ const HOSTILE: &str = "(async () => {
         file('__proto__', text), file('constructor', text), file('a'.repeat(5000), text),
         settings({ kernel: '9.9' }), settings({ kernel: evil }), settings({ machine: '/etc/passwd' }), settings({ machine: evil }),
         settings({ machine: { given: 'x', text: evil } }), settings({ unknown: 1 }), settings({ tunables: { x: 1 } }),
+        { spec, change, lesson: 1 }, { spec, change, lesson: null }, { spec, change, lesson: 'none' }, { spec, change, lesson: evil },
         settings({ features: { [evil]: true } }), settings({ engine: 'kernel:6.1' }), settings({ policy: 'x' }), settings({ duration: 'x' })];
     const links = ['#', '#1', '#1.', '#2.abc', '#1.!', '#1.AAAA', `#1.${'A'.repeat(300)}`, `#${evil}`, '#1.%00', '#%E0%A4%A'];
     return [...links, ...await Promise.all(states.map(fairlab.encodeState))];

@@ -70,7 +70,26 @@ const REASONS: &str = "document.getElementById('why').textContent";
 
 const FOCUS: &str = "document.activeElement.id";
 const LAG: &str = "document.getElementById('lag').toDataURL()";
-const IS_EDITED: &str = "document.getElementById('edit').open";
+/// Whether the text of the workload is shown, which loads its editor.
+const IS_EDITED: &str = "(async () => {
+    const { open } = document.getElementById('edit');
+    while (open && !document.getElementById('editor-text')) await new Promise((done) => setTimeout(done, 10));
+    return open;
+})()";
+/// Chosen completion, once the editor accepts it: shortly after it appears, Enter still is a line break.
+const COMPLETION: &str = "new Promise((done) => setTimeout(() =>
+    done(document.querySelector('.cm-tooltip-autocomplete [aria-selected]')?.textContent ?? ''), 150))";
+const EDITED_LINE: &str = "[...document.querySelectorAll('.cm-line')].at(-1).textContent";
+/// Marked words of the editor, with the verdict.
+const MARKED: &str = "(() => {
+    const marked = [...document.querySelectorAll('.cm-lintRange-error')].map(({ textContent }) => textContent).join('|');
+    return marked === 'slcie=2ms' ? marked + document.getElementById('verdict').textContent : '';
+})()";
+/// The machine, if the reader has opened it.
+const OPENED_MACHINE: &str = "(async () => {
+    while (/\\u2026$/.test(document.getElementById('verdict').textContent)) await new Promise((done) => setTimeout(done, 10));
+    return document.getElementById('subject').textContent.includes(' on captured,') ? document.getElementById('machine').value : '';
+})()";
 const SEGMENTS: &str = "document.getElementById('segments').textContent";
 const FILE: &str = "cpus 2\nend 20ms\ntask a n=3 loop run 1ms sleep 1ms\n";
 
@@ -131,13 +150,18 @@ const USES: &[ControlUse] = &[
     control_use("finding-A-0", Gesture::Keys(&["Enter"]), REASONS),
     control_use("machine", Gesture::Select("laptop-8"), SETTLED),
     control_use("machine", Gesture::Keys(&["ArrowDown", "ArrowUp"]), SETTLED),
-    control_use("edit-summary", Gesture::Click, IS_EDITED),
-    control_use("text", Gesture::Focus, FOCUS),
-    control_use("text", Gesture::Type("# edited\n"), "document.getElementById('text').value"),
-    control_use("edit-summary", Gesture::Keys(&["Enter"]), IS_EDITED),
     control_use("open", Gesture::Open(Device::Mouse, "mine.scn", FILE), SETTLED),
+    control_use("edit-summary", Gesture::Click, IS_EDITED),
+    control_use("editor-text", Gesture::Focus, FOCUS),
+    control_use("editor-text", Gesture::Type("ta"), COMPLETION),
+    control_use("editor-text", Gesture::Keys(&["Enter"]), EDITED_LINE),
+    control_use("editor-text", Gesture::Type("b slcie=2ms run 1ms"), MARKED),
+    control_use("editor-text", Gesture::Keys(&["Tab"]), FOCUS),
+    control_use("edit-summary", Gesture::Keys(&["Enter"]), IS_EDITED),
     control_use("open", Gesture::Open(Device::Keyboard, "yours.scn", FILE), SETTLED),
     control_use("open", Gesture::Open(Device::Mouse, "there.json", LSCPU), SETTLED),
+    control_use("machine", Gesture::Select("laptop-8"), SETTLED),
+    control_use("machine", Gesture::Select("opened:there.toml"), OPENED_MACHINE),
     control_use("open", Gesture::Open(Device::Keyboard, "recorded.txt", TRACE), SETTLED),
     control_use("share", Gesture::Click, NR_SHARED),
     control_use("share", Gesture::Keys(&["Enter"]), NR_SHARED),

@@ -49,12 +49,13 @@ const DRAW: &str = "(async () => {
     return longest;
 })()";
 
-/// Program of Node that prints the sizes of the page's modules and of the rest after brotli, in bytes.
+/// Program of Node that prints sizes after brotli, in bytes: of the page's modules, of the rest, and of the rest without the editor.
 const SIZES: &str = "
     const { brotliCompressSync, gunzipSync } = require('zlib'), elements = /(<script id=.(?:wasm|tools).[^>]*>)([^<]*)/g;
     const page = require('fs').readFileSync(process.argv[1], 'utf8');
     const modules = [...page.matchAll(elements)].map(([, , text]) => gunzipSync(Buffer.from(text, 'base64')));
-    console.log(JSON.stringify([...modules, page.replaceAll(elements, '$1')].map((part) => brotliCompressSync(part).length)));
+    const rest = page.replaceAll(elements, '$1'), plain = rest.replace(/(<script id=.editor.[^>]*>)[^<]*/, '$1');
+    console.log(JSON.stringify([...modules, rest, plain].map((part) => brotliCompressSync(part).length)));
 ";
 
 /// Prints the medians of several repetitions.
@@ -98,10 +99,12 @@ pub(in crate::browser) fn measure(root: &Path, browser: &mut dyn Browser) -> Res
     }
     row("draw 1000000 segments".to_owned(), number(browser, DRAW)?, "ms", "16 ms");
     let sizes = Command::new("node").args(["-e", SIZES]).args([&page]).output().context("node")?;
-    let [engine, tools, code]: [f64; 3] = serde_json::from_slice(&sizes.stdout).context("node prints three numbers")?;
+    let [engine, tools, code, plain]: [f64; 4] =
+        serde_json::from_slice(&sizes.stdout).context("node prints four numbers")?;
     row("WebAssembly module after brotli".to_owned(), engine / 1e3, "kB", "1100 kB");
     row("second module after brotli".to_owned(), tools / 1e3, "kB", "600 kB");
     row("rest of the page after brotli".to_owned(), code / 1e3, "kB", "150 kB");
+    row("editor, as a part of that".to_owned(), (code - plain) / 1e3, "kB", "");
     print!("{}", table::render(1, &["measured", "median", "goal"], &rows));
     println!("load: {}", std::fs::read_to_string("/proc/loadavg").unwrap_or_default().trim());
     Ok(())
