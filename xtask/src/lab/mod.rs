@@ -10,6 +10,7 @@ mod wasm;
 use crate::programs;
 use anyhow::Result;
 use clap::Args as ClapArgs;
+pub(crate) use page::examples;
 use std::path::{Path, PathBuf};
 
 #[derive(ClapArgs)]
