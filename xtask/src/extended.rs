@@ -88,7 +88,7 @@ const STEPS: &[CheckStep] = &[
         program: "cargo",
         arguments: "xtask fuzz-targets --seconds 300",
     },
-    CheckStep { name: "the book", program: "mdbook", arguments: "build docs/book -d ../../target/book" },
+    CheckStep { name: "the book", program: "cargo", arguments: "xtask book" },
     CheckStep { name: "the optimised program, twice", program: "cargo", arguments: "xtask release --twice" },
 ];
 

@@ -6,6 +6,7 @@ mod arrows;
 mod audit;
 mod bench_oracle;
 mod benchmarks;
+mod book;
 mod browser;
 mod codegen;
 mod count;
@@ -91,6 +92,10 @@ enum XtaskCommand {
     ///
     /// Needs rustup's target wasm32-unknown-unknown.
     Lab(lab::LabArgs),
+    /// Write the book as a site that opens from disk, with buttons that run its commands in the page of `fairlab lab`.
+    ///
+    /// Needs rustup's target wasm32-unknown-unknown.
+    Book(book::BookArgs),
     /// Measure time and memory of whole runs on machines of 16 to 4096 CPUs.
     BenchScale(scale::BenchScaleArgs),
     /// Build the optimised program: a static file, compiled with a profile of the project's own runs.
@@ -143,6 +148,7 @@ fn main() -> Result<()> {
         XtaskCommand::BenchOracle(args) => bench_oracle::bench(&root(), &args),
         XtaskCommand::Browser(args) => browser::run(&root(), &args),
         XtaskCommand::Lab(args) => lab::run(&root(), &args),
+        XtaskCommand::Book(args) => book::run(&root(), &args),
         XtaskCommand::BenchScale(args) => scale::bench(&root(), &args),
         XtaskCommand::Release(args) => release::build(&root(), &args),
         XtaskCommand::Instructions(args) => instructions::run(&root(), &args),

@@ -8,7 +8,10 @@
 //! The page of `fairlab lab` is tested in a headless Chromium and a headless Firefox, and compared with native runs ([`lab`]).
 //! The pages of `fairlab report` and `fairlab compare` are tested in Chromium. Of a report, verdict, findings and timeline must be
 //! on the first screen. Pages of studies and of runs with unlike families are only opened.
+//!
+//! Buttons of the book open runs in the page of `fairlab lab` ([`book`]).
 
+mod book;
 mod chromium;
 mod controls;
 mod driver;
@@ -17,12 +20,13 @@ mod lab;
 
 use crate::programs;
 use crate::requirement::skip_or_fail;
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use chromium::Chromium;
 use clap::Args as ClapArgs;
 use controls::{ControlUse, Gesture, control_use, use_all_controls, use_further_controls};
 use driver::{Browser, PageLog, find};
 use firefox::Firefox;
+use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -34,6 +38,9 @@ pub(crate) struct BrowserArgs {
     /// Test only the page of `fairlab lab`.
     #[arg(long, conflicts_with = "page")]
     lab: bool,
+    /// Test only the site of the book.
+    #[arg(long, conflicts_with_all = ["page", "lab"])]
+    book: bool,
     /// Number of random pairs of runs that are compared in the page of `fairlab lab`
     #[arg(long, default_value_t = 40)]
     random: u64,
@@ -137,21 +144,32 @@ pub(crate) fn run(root: &Path, args: &BrowserArgs) -> Result<()> {
         let _ = std::fs::remove_dir_all(place.join(part));
     }
     std::fs::create_dir_all(&place).with_context(|| format!("{} cannot be made", place.display()))?;
+    let site = LazyCell::new(|| book::SiteRuns::new(root, &place.join("site")));
+    let site = || site.as_ref().map_err(|error| anyhow!("the site of the book: {error:#}"));
     if let Some(mut browser) = start_chromium(args, &place)? {
         if args.lab_times {
             return lab::times::measure(root, &mut browser);
         }
-        if !args.lab {
+        if !args.lab && !args.book {
             check_reports(root, args, &place, &mut browser)?;
         }
-        if args.page.is_none() {
+        if args.page.is_none() && !args.book {
             lab::check(root, &mut browser, args)?;
+        }
+        if args.page.is_none() && !args.lab {
+            site()?.check_page(&mut browser)?;
+            site()?.check_links(&mut browser)?;
         }
     }
     if args.page.is_none()
         && let Some(mut browser) = start_firefox(args, &place)?
     {
-        lab::check(root, &mut browser, args)?;
+        if !args.book {
+            lab::check(root, &mut browser, args)?;
+        }
+        if !args.lab {
+            site()?.check_links(&mut browser)?;
+        }
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ mod wasm;
 use crate::programs;
 use anyhow::Result;
 use clap::{Args as ClapArgs, Subcommand};
+pub(crate) use page::examples;
 use std::path::{Path, PathBuf};
 
 #[derive(ClapArgs)]

@@ -50,7 +50,7 @@ pub(super) fn write(root: &Path, directory: &Path, engine: &WasmModule, tools: &
 }
 
 /// Returns the texts of all scenarios and of the workloads of lessons, by their paths.
-fn examples(root: &Path) -> Result<BTreeMap<String, String>> {
+pub(crate) fn examples(root: &Path) -> Result<BTreeMap<String, String>> {
     let mut examples = BTreeMap::new();
     for folder in ["scenarios", "scenarios/switches", "lessons"] {
         for entry in fs::read_dir(root.join(folder)).context(folder)? {

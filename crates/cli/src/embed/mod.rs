@@ -3,11 +3,13 @@
 //! Options, defaults and errors are those of the command.
 //!
 //! [`command`] runs any command. A [`run::EmbeddedRun`] is a run with tables and an HTML report; a
-//! [`sweep::EmbeddedSweep`] has points that are run one by one, in any process. Workloads and machines may be
+//! [`sweep::EmbeddedSweep`] has points that are run one by one, in any process. [`specs::of_command`] returns the runs of a command
+//! without running them. Workloads and machines may be
 //! texts that the program holds, and its own policies may select CPUs ([`MemoryTexts`]). [`stop`] ends all
 //! calls in progress.
 
 pub mod run;
+pub mod specs;
 pub mod sweep;
 
 pub use crate::values::host::stop;

@@ -5,6 +5,7 @@ use super::run::EmbeddedRun;
 use super::sweep::{EmbeddedSweep, SweepStore};
 use super::*;
 use fairlab_run::memory;
+use fairlab_run::settings::Settings;
 
 const TASKS: &str = r#"{ "tasks": { "ui": { "loop": 20, "run": 1000, "sleep": 4000 } }, "global": { "duration": 1 } }"#;
 
@@ -104,4 +105,27 @@ fn points_that_were_run_elsewhere_are_stored_like_others() {
     sweep.run_pending(&mut store, "1/1").expect("it runs");
     let results = store.results().expect("they can be read");
     assert!(results.len() == 2 && results.iter().all(|(_, result)| result.is_ok()), "{results:?}");
+}
+
+#[test]
+fn a_command_has_the_specs_of_its_arms() {
+    let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/scan-limit.scn");
+    let of = |text: &str| {
+        let text = format!("fairlab {}", text.replace('@', scenario));
+        specs::of_command(&text.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    };
+    let run = of("run @ --kernel 6.1 --json").expect("it is a command");
+    assert_eq!((run.specs.len(), run.is_repeated), (1, false));
+    assert_eq!(run.specs[0].settings.kernel.map(|kernel| kernel.name), Some("6.1"));
+    let once = of("compare @ --arm NO_SIS_UTIL").expect("it is a command");
+    let [unchanged, changed] = &once.specs[..] else { panic!("a single arm is compared with the workload as it is") };
+    assert!(unchanged.settings == Settings::default() && !changed.settings.features["SIS_UTIL"]);
+    assert_eq!((unchanged.settings.seed, once.is_repeated), (None, false));
+    let repeated = of("compare @ --arm NO_SIS_UTIL --runs 3").expect("it is a command");
+    assert_eq!((repeated.specs[0].settings.seed, repeated.is_repeated), (Some(1), true));
+    for (wrong, expected) in
+        [("run missing.scn", "missing.scn: cannot be read"), ("machine list", "give `run` or `compare`")]
+    {
+        assert!(of(wrong).expect_err(wrong).to_string().contains(expected), "{wrong}");
+    }
 }

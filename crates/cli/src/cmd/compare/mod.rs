@@ -66,17 +66,12 @@ fn arms(args: &CompareArgs) -> Result<Vec<Arm>, CliError> {
     Ok(first.into_iter().chain(args.arm.iter().cloned()).collect())
 }
 
-fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
-    if args.exports.writes_files() && !args.is_single() {
-        let help = "leave --export and --event-log out, or compare once: a run of `fairlab run --seed N --vary --export ...` is a repetition";
-        return Err(CliError::with_help("an experiment writes no traces", help));
-    }
-    let how = &args.experiment;
-    let is_single = args.is_single();
+/// Returns the runs of the arms, without seeds.
+fn trials(args: &CompareArgs, arms: &[Arm]) -> Result<Vec<Trial>, CliError> {
     let mut workloads = Workloads::of_command("fairlab compare");
     let base = workloads.of_args(args.work.file.as_deref(), args.work.bench.as_deref())?;
     let mut settings = args.work.settings.settings();
-    if if is_single { args.vary } else { !how.hold_still } {
+    if if args.is_single() { args.vary } else { !args.experiment.hold_still } {
         settings.starts = Starts::Jittered;
     }
     let trial = |arm: &Arm| {
@@ -85,6 +80,38 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
     };
     let mut trials: Vec<Trial> = arms.iter().map(trial).collect::<Result<_, CliError>>()?;
     share_costs(&mut trials);
+    Ok(trials)
+}
+
+impl CompareArgs {
+    /// Returns the run of each arm; with repetitions, the first one.
+    pub(crate) fn specs(&self) -> Result<Vec<RunSpec>, CliError> {
+        Ok(self.first_specs(&trials(self, &arms(self)?)?))
+    }
+
+    fn first_specs(&self, trials: &[Trial]) -> Vec<RunSpec> {
+        let seed = (!self.is_seedless()).then_some(self.first_seed());
+        trials.iter().map(|trial| trial.with_seed(seed)).collect()
+    }
+
+    /// Whether the random numbers of the only run are those of a kernel after its boot.
+    fn is_seedless(&self) -> bool {
+        self.is_single() && self.seed.is_none()
+    }
+
+    fn first_seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+}
+
+fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(), CliError> {
+    if args.exports.writes_files() && !args.is_single() {
+        let help = "leave --export and --event-log out, or compare once: a run of `fairlab run --seed N --vary --export ...` is a repetition";
+        return Err(CliError::with_help("an experiment writes no traces", help));
+    }
+    let how = &args.experiment;
+    let is_single = args.is_single();
+    let trials = trials(args, arms)?;
     let checked = trials.iter().map(|trial| trial.check(args.seed)).collect::<Result<Vec<_>, _>>()?;
     let (subjects, missing): (Vec<_>, Vec<_>) = checked.into_iter().unzip();
     let rules = ComparisonRules {
@@ -93,13 +120,13 @@ fn experiment(output: &mut Output, args: &CompareArgs, arms: &[Arm]) -> Result<(
         detect_percent: how.detect,
         matters_percent: how.matters,
     };
-    let first_seed = args.seed.unwrap_or(1);
+    let first_seed = args.first_seed();
     let begun = Instant::now();
     let budget = std::time::Duration::from_nanos(how.budget.map_or(DEFAULT_BUDGET_NS, |budget| budget.0));
-    let seedless = is_single && args.seed.is_none();
+    let seedless = args.is_seedless();
     let runs = how.runs.unwrap_or(1);
     let telling = if how.until_significant { Err(budget) } else { Ok(runs as usize * trials.len()) };
-    let specs: Vec<RunSpec> = trials.iter().map(|trial| trial.with_seed((!seedless).then_some(first_seed))).collect();
+    let specs = args.first_specs(&trials);
     let mut arms_of = TrialArms::new(trials, &how.metric, seedless, telling);
     if is_single {
         let outputs = |arm: &Arm| {
