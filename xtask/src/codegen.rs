@@ -16,6 +16,7 @@ use fairlab_lab::catalogue::Catalogue;
 use fairlab_run::kernels::page;
 use fairlab_run::switches;
 use fairlab_workload::scenario::StatementTopic;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -63,6 +64,7 @@ fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
         ("ARCHITECTURE.md", "arrows", arrows::picture()),
         ("python/fairlab/_settings.py", WHOLE_FILE, python::settings()?),
         ("crates/lab/src/catalogue.json", WHOLE_FILE, Catalogue::new().text()),
+        ("crates/lab/src/lessons/lessons.json", WHOLE_FILE, lessons(root)?),
         ("STYLE.md", "terms", language::words::table()),
         ("docs/book/src/reference/switches.md", "switches", switches::page()),
         (kernels, "changed defaults", page::changed_defaults_table()),
@@ -109,6 +111,23 @@ fn replaced(page: &str, part: &str, text: &str) -> Result<String> {
     let (head, rest) = page.split_once(&begin).with_context(|| format!("the line `{}` is missing", begin.trim()))?;
     let (_, tail) = rest.split_once(END).with_context(|| format!("the line `{END}` is missing"))?;
     Ok(format!("{head}{begin}\n{}\n\n{END}{tail}", text.trim()))
+}
+
+/// Returns the lessons as JSON: descriptions, each with the text of its workload, by the names of their files.
+fn lessons(root: &Path) -> Result<String> {
+    let (folder, mut lessons) = (root.join("lessons"), BTreeMap::new());
+    for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let (file, scenario) = (path.display().to_string(), path.with_extension("scn"));
+        let mut lesson: toml::Table = fs::read_to_string(&path)?.parse().context(file)?;
+        let workload = fs::read_to_string(&scenario).with_context(|| scenario.display().to_string())?;
+        lesson.insert("workload".to_owned(), workload.into());
+        lessons.insert(path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), lesson);
+    }
+    Ok(serde_json::to_string_pretty(&lessons)? + "\n")
 }
 
 /// Returns the table of intended differences from the kernel.

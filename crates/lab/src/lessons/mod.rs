@@ -19,22 +19,11 @@ use fairlab_run::spec::{RunSpec, WorkloadSpec};
 use fairlab_sched::units::Nanos;
 use fairlab_workload::time::parse_moment;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-macro_rules! lessons {
-    ($($name:literal)*) => {
-        /// Name, description and workload of each lesson, in their order.
-        const FILES: &[[&str; 3]] = &[$([
-            $name,
-            include_str!(concat!("../../../../lessons/", $name, ".toml")),
-            include_str!(concat!("../../../../lessons/", $name, ".scn")),
-        ]),*];
-    };
-}
-
-lessons! {
-    "01-fair-share" "02-lag" "03-slices" "04-wake-up" "05-scan-limit" "06-balancing" "07-nohz-kicks" "08-misfit" "09-energy"
-    "10-pelt-clock" "11-quota" "12-domains"
-}
+/// Descriptions of all lessons with their workloads, by the names of their files, as `cargo xtask codegen` collects them. They are
+/// JSON, since a page reads settings from JSON in any case, and would be larger with a second reader.
+const LESSONS: &str = include_str!("lessons.json");
 
 /// Choices of a question about the direction in which a metric changes.
 const DIRECTIONS: [&str; 3] = ["falls", "stays", "rises"];
@@ -73,7 +62,7 @@ pub struct Lesson {
     rule: String,
 }
 
-/// File of a lesson.
+/// Files of a lesson.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LessonFile {
@@ -91,6 +80,8 @@ struct LessonFile {
     #[serde(default)]
     settings: Settings,
     reason: Option<ReasonSpec>,
+    /// Text of the scenario.
+    workload: String,
 }
 
 /// Explanation that shows the cause; without it, the decisions at the first difference do.
@@ -102,13 +93,17 @@ struct ReasonSpec {
     at: Option<String>,
 }
 
+fn files() -> BTreeMap<String, LessonFile> {
+    serde_json::from_str(LESSONS).unwrap_or_else(|error| panic!("lessons: {error}"))
+}
+
 impl Lesson {
     /// Returns all lessons.
     ///
     /// # Panics
     /// If the file of a lesson is wrong, which a test excludes.
     pub fn all() -> Vec<Self> {
-        FILES.iter().map(|[name, description, workload]| Self::new(name, description, workload)).collect()
+        files().into_iter().map(|(name, file)| Self::new(&name, file)).collect()
     }
 
     /// Returns the lesson of a name.
@@ -116,9 +111,9 @@ impl Lesson {
         Self::all().into_iter().find(|lesson| lesson.name == name)
     }
 
-    fn new(file: &str, description: &str, workload: &str) -> Self {
-        let LessonFile { title, lesson, change, question, metric, bounds, rule, settings, reason } =
-            toml::from_str(description).unwrap_or_else(|error| panic!("lessons/{file}.toml: {error}"));
+    fn new(file: &str, description: LessonFile) -> Self {
+        let LessonFile { title, lesson, change, question, metric, bounds, rule, settings, reason, workload } =
+            description;
         let path = ResultPath::parse(&metric).unwrap_or_else(|error| panic!("lessons/{file}.toml: {error}"));
         let unit = MetricInfo::from_path(&metric).map_or("", |info| info.unit);
         let input = InputFile::new(format!("lessons/{file}.scn")).with_text(workload);

@@ -14,15 +14,16 @@ impl<E: Engine> Machine<E> {
     /// `repeat` is the command that repeats the run. A broken invariant panics with that command, the event,
     /// and the values.
     pub fn check_every_event(&mut self, repeat: impl Into<String>) {
-        self.checks = Some(Checks { checker: InvariantChecker::default(), repeat: repeat.into() });
+        let (checker, repeat) = (InvariantChecker::default(), repeat.into());
+        self.checks = Some(Checks { checker, repeat, check: Self::check_now });
     }
 
     /// Checks the invariants if checks are enabled. `after` is the event that was handled; `None` at the
     /// start of the run.
     #[inline]
     pub(crate) fn check(&mut self, after: Option<EventKind>) {
-        if self.checks.is_some() {
-            self.check_now(after);
+        if let Some(Checks { check, .. }) = self.checks {
+            check(self, after);
         }
     }
 

@@ -11,6 +11,7 @@ pub(crate) use counting::CountingObserver;
 use crate::base::clock::START;
 use crate::digest::Digest;
 use crate::engine::Engine;
+use crate::event::EventKind;
 use crate::event::EventQueue;
 use crate::hardware::Hardware;
 use crate::interface::observation::{Interest, MachineEvent};
@@ -40,8 +41,10 @@ use fairlab_workload::workload::{Affinity, Workload};
 use std::any::Any;
 
 /// Checks of the scheduler's invariants after every event.
-pub(crate) struct Checks {
+pub(crate) struct Checks<E> {
     pub(crate) checker: InvariantChecker,
+    /// Checks after an event. A pointer, so that a program that never checks does not contain the checks.
+    pub(crate) check: fn(&mut Machine<E>, Option<EventKind>),
     /// Command that repeats the run.
     pub(crate) repeat: String,
 }
@@ -101,7 +104,7 @@ pub struct Machine<E = Sched> {
     pub(crate) interest: Interest,
     /// Events at the present time that observers of details have not received yet.
     pub(crate) details: Vec<MachineEvent>,
-    pub(crate) checks: Option<Checks>,
+    pub(crate) checks: Option<Checks<E>>,
 }
 
 impl<E: Engine> Machine<E> {
