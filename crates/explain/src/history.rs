@@ -4,7 +4,7 @@
 //! Memory is bounded by the number of tasks and CPUs: of switches and passes only the last ones of each CPU
 //! are kept.
 
-use fairlab_machine::observer::{Interest, MachineEvent, Observer};
+use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START};
 use fairlab_measure::episodes::{Episode, TaskActivity, TaskState, WaitReason};
 use fairlab_measure::states::hotplug;
@@ -17,6 +17,7 @@ use fairlab_sched::interface::wakeup::{WakeKind, WakeupDecision};
 use fairlab_sched::probe::{BalanceDecision, Event, KickDecision, KickReason, RuntimeLimit, SchedObserver};
 use fairlab_sched::topology::CpuIdleType;
 use fairlab_sched::units::Nanos;
+use fairlab_sched::work::{Access, OpCounts, Touch};
 use std::collections::{BTreeMap, VecDeque};
 
 const MAX_SWITCHES: usize = 4096;
@@ -47,6 +48,8 @@ pub(super) struct TaskHistory {
     pub(super) activity: TaskActivity,
     /// Last CPU selection, if the task was a fair task then.
     pub(super) selection: Option<SelectionRecord>,
+    /// CPUs that the scan of this selection checked, in their order; empty if they are not known.
+    pub(super) scanned: Vec<CpuId>,
     /// CPU of the task after its last wake-up, switch or migration.
     pub(super) cpu: Option<CpuId>,
     /// Last wake-up: time, CPU, and whether the task was new.
@@ -112,6 +115,7 @@ impl TaskHistory {
 static UNKNOWN: TaskHistory = TaskHistory {
     activity: TaskActivity::NEW,
     selection: None,
+    scanned: Vec::new(),
     cpu: None,
     woken: None,
     ended_wait: None,
@@ -137,6 +141,8 @@ pub(super) struct PassRecord {
 pub(super) struct CpuHistory {
     pub(super) current: TaskId,
     pub(super) since: Nanos,
+    /// CPUs that its scan in progress has checked, in their order.
+    scanned: Vec<CpuId>,
     /// Task that ran before the current one, and its state when it was switched out.
     pub(super) before: Option<(TaskId, PrevState)>,
     /// Switches, oldest first: time, and the task that was switched in.
@@ -183,6 +189,8 @@ pub struct History {
     moved_at: Nanos,
     /// Entities of the pick whose decision follows.
     candidates: Vec<PickCandidate>,
+    /// Selections of the scheduler call in progress.
+    selections: Vec<WakeupDecision>,
     wants_lags: bool,
 }
 
@@ -193,6 +201,7 @@ impl History {
         let cpu_track = |cpu| CpuHistory {
             current: sched.curr(cpu),
             since: START,
+            scanned: Vec::new(),
             before: None,
             switches: VecDeque::from([(START, sched.curr(cpu))]),
             passes: VecDeque::new(),
@@ -214,6 +223,7 @@ impl History {
             moved: Vec::new(),
             moved_at: START,
             candidates: Vec::new(),
+            selections: Vec::new(),
             wants_lags: sched.series().is_eevdf(),
         }
     }
@@ -431,8 +441,11 @@ impl SchedObserver for History {
                 let selection = SelectionRecord { at: now, decision: *decision, current, is_done: false };
                 // A task stays runnable during an exec, so the selection belongs to no wake-up.
                 if decision.kind != WakeKind::Exec {
-                    self.task_mut(decision.task).selection = Some(selection);
+                    let track = self.task_mut(decision.task);
+                    track.selection = Some(selection);
+                    track.scanned.clear();
                 }
+                self.selections.push(*decision);
             }
             Event::BalanceDecision(decision) => self.on_balance(now, decision),
             Event::KickDecision(decision) => self.on_kick_decision(now, decision),
@@ -445,6 +458,33 @@ impl SchedObserver for History {
 impl Observer for History {
     fn wants(&self) -> Interest {
         Interest { events: true, lags: self.wants_lags, ..Interest::NONE }
+    }
+
+    fn wants_ops(&self) -> bool {
+        true
+    }
+
+    fn wants_touches(&self) -> bool {
+        true
+    }
+
+    fn work(&mut self, _now: Nanos, cpu: CpuId, _path: KernelPath, counted: &OpCounts) {
+        let scanned = counted.touches().iter().filter(|touch| touch.access == Access::Scan);
+        let of_cpu = &mut self.cpus[cpu.index()].scanned;
+        of_cpu.extend(scanned.filter_map(Touch::runqueue));
+        if self.selections.is_empty() {
+            return;
+        }
+        // Of several selections in one call, it is not known which one has checked a CPU.
+        if let [WakeupDecision { task, kind, nr_scanned, .. }] = self.selections[..]
+            && kind != WakeKind::Exec
+            && of_cpu.len() == nr_scanned as usize
+        {
+            let scanned = std::mem::take(of_cpu);
+            self.task_mut(task).scanned = scanned;
+        }
+        self.selections.clear();
+        self.cpus[cpu.index()].scanned.clear();
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

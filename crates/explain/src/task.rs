@@ -176,6 +176,7 @@ fn selection_claim(view: ExplainContext<'_>, id: TaskId, selection: &SelectionRe
         target: d.target.0,
         affine: (d.affine != AffineRule::NotAsked).then(|| reason!(d.affine)),
         scanned: d.nr_scanned,
+        scanned_cpus: view.history.task(id).scanned.iter().map(|cpu| cpu.0).collect(),
         cores_scanned: d.nr_cores_scanned,
         scan_limit: d.nr_idle_scan,
     }

@@ -31,11 +31,41 @@ impl Observer for CallCounter {
     }
 }
 
-fn run(observer: &mut dyn Observer) {
+/// Observer that wants accesses to shared data.
+#[derive(Default)]
+struct TouchCounter {
+    nr_touches: usize,
+}
+
+impl SchedObserver for TouchCounter {}
+
+impl Observer for TouchCounter {
+    fn wants_ops(&self) -> bool {
+        true
+    }
+
+    fn wants_touches(&self) -> bool {
+        true
+    }
+
+    fn work(&mut self, _now: Nanos, _cpu: CpuId, _path: KernelPath, counted: &OpCounts) {
+        self.nr_touches += counted.touches().len();
+    }
+}
+
+fn run(observer: &mut dyn Observer) -> String {
     let text = "cpus 2\nend 20ms\ntask a n=3 run 1ms sleep 2ms\n";
     let scenario = scenario::parse("test.scn", text).expect("a well-formed scenario");
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
     machine.run(observer).expect("the tasks make progress");
+    machine.digest().to_string()
+}
+
+#[test]
+fn recorded_touches_do_not_change_the_run_of_a_machine_without_cache_lines() {
+    let mut observer = TouchCounter::default();
+    assert_eq!(run(&mut observer), run(&mut NoObserver));
+    assert!(observer.nr_touches > 0);
 }
 
 #[test]

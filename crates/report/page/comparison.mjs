@@ -27,7 +27,7 @@ export function showComparison({ arms, tables, notes }, titles = arms) {
   const end = axisEnd(shown.flatMap((metric) => all.map((rows) => rows.get(metric))));
   fillTable("changes", headOf(titles), shown.map((metric) => rowOf(metric, all.map((rows) => rows.get(metric)), end)));
   byId("changes-note").textContent = shown.length === 0 ? ""
-    : `Bars: factor of the first arm with its 95 % interval, from \u00f7${end} to \u00d7${end} on a logarithmic scale; the line in the middle is no change.${nrLeft > 0 ? ` ${nrLeft} more metrics differ less.` : ""}`;
+    : `Bars: factor of the first arm with its 95 % interval, from \u00f7${end} to \u00d7${end} on a logarithmic scale; the line in the middle is no change. \u00b1: standard deviation of the runs in percent.${nrLeft > 0 ? ` ${nrLeft} more metrics differ less.` : ""}`;
   const sentences = tables.length === 1 ? [tables[0].others] : tables.map(({ others }, arm) => others && `${titles[arm + 1]}: ${others}`);
   const itemsOf = (/** @type {string[]} */ texts) => texts.filter(Boolean).map((text) => textElement("li", text));
   const [method, others] = [true, false].map((isMethod) => notes.filter(({ kind }) => METHOD.includes(kind) === isMethod).map(({ text }) => text));

@@ -52,7 +52,7 @@ export function findingLists(arm, letter, title, onFinding, onWait) {
     return item;
   });
   const ofWaits = waits.map((wait, index) => element("li", {},
-    `${lasted(wait)}: ${arm.threads[wait.thread].name} on CPU ${wait.cpu}, for ${wait.awaited} `,
+    `${lasted(wait)}: ${arm.threads[wait.thread].name} on CPU ${wait.cpu}, for ${wait.awaited} from `,
     button(`wait-${letter}-${index}`, moment(wait.since_ns), () => onWait(wait))));
   const nr = findings ? findings.length > 0 ? plural(findings.length, "finding") : "no findings" : "findings need the built-in scheduler";
   return {

@@ -143,6 +143,7 @@ export class LiveArms {
     this.#showProgress(next);
     times.complete = performance.now() - began;
     view.showEnded();
+    byId("metrics-note").append(` These are values of one run: repeat it with ${NR_SEEDS} seeds to see how much they vary.`);
     this.#showVerdict();
     const change = this.knobs.text(), command = [...this.#commandWords(), "--runs", `${NR_SEEDS}`];
     if (change) this.repeatPanel.offer({ specs: next.map((arm) => arm.spec), names: ["unchanged", change], command });
@@ -369,7 +370,11 @@ export class LiveArms {
     byId("workload").onchange = () => this.#chooseWorkload(byId("workload").value);
     byId("machine").onchange = () => this.#chooseSetting("machine", this.#choices.machine(byId("machine").value));
     byId("kernel").onchange = () => this.#chooseSetting("kernel", byId("kernel").value);
-    byId("open").onchange = () => this.#openFile(byId("open").files[0]);
+    byId("open").onchange = async () => {
+      await this.#openFile(byId("open").files[0]);
+      // The name of the file is that of the workload or the machine.
+      byId("open").value = "";
+    };
     this.text.onEdit = (text) => this.#editWorkload(text);
     byId("share").onclick = async () => {
       await this.#remember();

@@ -241,7 +241,7 @@ function drawDifference(timeline, context, mark) {
   context.fillText(text, Math.max(gutter + 90, Math.min(width - room, x + 4)), top + title / 2);
 }
 
-/** Draws arrows from wakers to the runqueues of the tasks that they woke. @param {Timeline} timeline @param {CanvasRenderingContext2D} context @param {string} ink */
+/** Draws arrows from wakers to the runqueues of the tasks that they woke, and squares on the CPUs that a scan checked. @param {Timeline} timeline @param {CanvasRenderingContext2D} context @param {string} ink */
 function drawWakeups(timeline, context, ink) {
   if (timeline.isByTask) return;
   const { row, gutter } = timeline.layout(), width = timeline.canvas.clientWidth;
@@ -251,7 +251,11 @@ function drawWakeups(timeline, context, ink) {
   context.clip();
   context.strokeStyle = context.fillStyle = ink;
   context.lineWidth = 1.5;
-  for (const { arm, from, to } of timeline.wakeups) {
+  for (const { arm, from, to, scanned } of timeline.wakeups) {
+    for (const index of scanned.map((cpu) => timeline.cpus.indexOf(cpu)).filter((index) => index >= 0)) {
+      const side = Math.min(8, Math.max(3, row - 2));
+      context.strokeRect(timeline.x(from.at) - side / 2, timeline.top(arm) + (index + 0.5) * row - side / 2, side, side);
+    }
     const [start, end] = [from, to].map(({ cpu, at }) => ({ x: timeline.x(at), index: timeline.cpus.indexOf(cpu) }));
     if (start.index < 0 || end.index < 0) continue;
     const [startY, endY] = [start, end].map(({ index }) => timeline.top(arm) + (index + 0.5) * row);

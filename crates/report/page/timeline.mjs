@@ -27,7 +27,7 @@ const FADED = 0.2;
  * @typedef {{ from: number, to: number }} View
  * @typedef {"tasks" | "threads" | "util" | "khz" | "nr_running" | "idle"} Lane
  * @typedef {"family" | "thread" | "waited"} Colouring
- * @typedef {{ arm: number, from: { cpu: number, at: number }, to: { cpu: number, at: number } }} Wakeup From the CPU of the waker to that of the runqueue.
+ * @typedef {{ arm: number, from: { cpu: number, at: number }, to: { cpu: number, at: number }, scanned: number[] }} Wakeup From the CPU of the waker to that of the runqueue, and the CPUs that the scan checked.
  */
 
 export class Timeline {

@@ -94,6 +94,7 @@ export class View {
   clear() {
     this.timeline.chosen = this.timeline.difference = null;
     this.timeline.findings = this.timeline.wakeups = [];
+    byId("hover").textContent = POINT_HINT;
     this.#differences = [];
     byId("next-difference").hidden = true;
     byId("findings").replaceChildren();
@@ -304,10 +305,10 @@ export class View {
 
 /** Wake-ups in the claims of an explanation: each selection of a CPU, with the enqueueing that follows. @param {Claim[]} claims @param {number} arm */
 function wakeupsOf(claims, arm) {
-  return claims.flatMap(({ kind, waker_cpu, cpu = 0, at_ns = 0 }, index) => {
+  return claims.flatMap(({ kind, waker_cpu, cpu = 0, at_ns = 0, scanned_cpus = [] }, index) => {
     if (kind !== "selection" || waker_cpu === undefined) return [];
     const enqueued = claims.slice(index).find(({ kind }) => kind === "enqueue");
-    return [{ arm, from: { cpu: waker_cpu, at: at_ns }, to: { cpu: enqueued?.cpu ?? cpu, at: enqueued?.at_ns ?? at_ns } }];
+    return [{ arm, scanned: scanned_cpus, from: { cpu: waker_cpu, at: at_ns }, to: { cpu: enqueued?.cpu ?? cpu, at: enqueued?.at_ns ?? at_ns } }];
   });
 }
 

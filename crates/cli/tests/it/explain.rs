@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tests of `fairlab explain` on small scenarios: its statements must agree with the trace of the run.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
@@ -85,7 +85,9 @@ fn a_wakeup_is_placed_on_an_idle_cpu_near_the_busy_previous_one() {
     let rule = selection["rule"]["name"].as_str().expect("a rule has decided");
     assert!(message_text.contains(&format!("by rule {rule}: ")), "{message_text}");
     assert!(message_text.contains(&format!("previous CPU was {}", selection["prev"])), "{message_text}");
-    assert!(selection["scanned"].as_u64() > Some(0) && message_text.contains("The scan checked"), "{message_text}");
+    // The scan begins after the target, CPU 1, and ends at the first idle CPU.
+    assert_eq!((&selection["scanned_cpus"], &selection["cpu"]), (&json!([2]), &json!(2)), "{message_text}");
+    assert!(message_text.contains("The scan checked 1 CPU (2)"), "{message_text}");
 }
 
 #[test]

@@ -119,8 +119,26 @@ pub struct SelectionClaim {
     /// Result of `wake_affine()`, if it was called.
     pub affine: Option<Reason>,
     pub scanned: u32,
+    /// CPUs that the scan checked, in their order; empty if they are not known.
+    pub scanned_cpus: Vec<u32>,
     pub cores_scanned: u32,
     pub scan_limit: Option<u32>,
+}
+
+/// Most scanned CPUs that a sentence lists.
+const MAX_LISTED_CPUS: usize = 12;
+
+impl SelectionClaim {
+    /// Returns the scanned CPUs in parentheses, if they are known.
+    fn scanned_list(&self) -> String {
+        let listed = self.scanned_cpus.iter().take(MAX_LISTED_CPUS);
+        let listed: Vec<String> = listed.map(u32::to_string).collect();
+        match self.scanned_cpus.len().saturating_sub(MAX_LISTED_CPUS) {
+            _ if listed.is_empty() => String::new(),
+            0 => format!(" ({})", listed.join(", ")),
+            nr_left => format!(" ({} and {nr_left} more)", listed.join(", ")),
+        }
+    }
 }
 
 impl fmt::Display for SelectionClaim {
@@ -143,7 +161,8 @@ impl fmt::Display for SelectionClaim {
                 cores => format!(" of {}", counted(cores, "core", "cores")),
             };
             let limit = self.scan_limit.map_or_else(String::new, |limit| format!("; the limit was {limit}"));
-            lines.push(format!("The scan checked {}{cores}{limit}.", counted(self.scanned, "CPU", "CPUs")));
+            let cpus = self.scanned_list();
+            lines.push(format!("The scan checked {}{cores}{cpus}{limit}.", counted(self.scanned, "CPU", "CPUs")));
         }
         write_lines(f, &lines)
     }

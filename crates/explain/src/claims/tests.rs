@@ -83,6 +83,7 @@ fn a_selection_names_waker_rule_and_scan() {
         target: 4,
         affine: Some(RULE),
         scanned: 1,
+        scanned_cpus: vec![5],
         cores_scanned: 2,
         scan_limit: Some(4),
     };
@@ -90,7 +91,7 @@ fn a_selection_names_waker_rule_and_scan() {
         text(claim.clone()),
         "It was woken at 1ms on CPU 1, where w (pid 1000) was current (and about to sleep: a synchronous wake-up), and placed on \
          CPU 2 by rule Rule: First: it holds.\nIts previous CPU was 3; the target of the selection was CPU 4 (Rule: First: it \
-         holds).\nThe scan checked 1 CPU of 2 cores; the limit was 4."
+         holds).\nThe scan checked 1 CPU of 2 cores (5); the limit was 4."
     );
     let fork = SelectionClaim { is_fork: true, waker: idle_task(), sync: false, affine: None, ..claim };
     let without_scan = SelectionClaim { scanned: 0, scan_limit: None, ..fork.clone() };
@@ -100,9 +101,15 @@ fn a_selection_names_waker_rule_and_scan() {
          the target of the selection was CPU 4."
     );
     let last = |claim| text(claim).lines().last().expect("there are sentences").to_owned();
-    let none_found = SelectionClaim { scanned: 0, cores_scanned: 0, scan_limit: Some(0), ..fork.clone() };
+    let none_found =
+        SelectionClaim { scanned: 0, scanned_cpus: Vec::new(), cores_scanned: 0, scan_limit: Some(0), ..fork.clone() };
     assert_eq!(last(none_found), "The scan checked 0 CPUs; the limit was 0.");
-    assert_eq!(last(SelectionClaim { scanned: 2, scan_limit: None, ..fork }), "The scan checked 2 CPUs of 2 cores.");
+    let scanned = |scanned_cpus: Vec<u32>| {
+        last(SelectionClaim { scanned: 20, cores_scanned: 0, scan_limit: None, scanned_cpus, ..fork.clone() })
+    };
+    assert_eq!(scanned(Vec::new()), "The scan checked 20 CPUs.");
+    let listed = "2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13";
+    assert_eq!(scanned((2..22).collect()), format!("The scan checked 20 CPUs ({listed} and 8 more)."));
 }
 
 #[test]

@@ -68,6 +68,7 @@ impl<E: Engine> Machine<E> {
         observer.work(self.now, cpu, path, &self.op_counts);
         if !self.kernel_takes_time {
             self.op_counts.drain_into(&mut self.total_op_counts);
+            self.op_counts.clear_touches();
         }
     }
 }

@@ -33,6 +33,9 @@ impl<E: Engine> Machine<E> {
         self.wants_kernel_paths = observer.wants_kernel_paths();
         self.interest = observer.wants();
         self.wants_ops = observer.wants_ops();
+        if observer.wants_touches() {
+            self.op_counts.record_touches(true, 8 * self.cpus.len());
+        }
         self.create_groups(observer);
         self.start_governor_threads(observer)?;
         self.op_counts.drain_into(&mut self.total_op_counts);

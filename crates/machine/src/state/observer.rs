@@ -30,6 +30,12 @@ pub trait Observer<E = Sched>: SchedObserver {
         false
     }
 
+    /// Whether the counts of [`Observer::work`] must have the accesses to shared data, which a machine without cache lines
+    /// does not record.
+    fn wants_touches(&self) -> bool {
+        false
+    }
+
     /// Receives the operation counts of a scheduler call. Called only for observers that want it.
     fn work(&mut self, _now: Nanos, _cpu: CpuId, _path: KernelPath, _counted: &OpCounts) {}
 
@@ -78,6 +84,10 @@ impl<E> Observer<E> for Observers<'_, E> {
 
     fn wants_ops(&self) -> bool {
         self.0.iter().any(|observer| observer.wants_ops())
+    }
+
+    fn wants_touches(&self) -> bool {
+        self.0.iter().any(|observer| observer.wants_touches())
     }
 
     fn work(&mut self, now: Nanos, cpu: CpuId, path: KernelPath, counted: &OpCounts) {

@@ -77,7 +77,9 @@ impl Gaps {
             notes.add("the trace has no sched_migrate_task: migrations are detected only at context switches");
         }
         if !has_machine {
-            notes.add("no machine was given: all CPUs are assumed to be alike and to share one cache");
+            notes.add(
+                "no machine was given: unless a run names one, all CPUs are assumed to be alike and to share one cache",
+            );
         }
         if lacks(TraceEventName::CpuFrequency) {
             notes.add("the trace has no cpu_frequency: CPUs are assumed to run at their highest frequency");
