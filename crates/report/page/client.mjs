@@ -36,7 +36,8 @@
  * @property {string[]} warnings
  * @typedef {{ cpu: number | null, instead: string | null }} TaskInRun
  * @typedef {{ at_ns: number, task: string, runs: [TaskInRun, TaskInRun], decisions: [string[], string[]] }} Difference
- * @typedef {{ kind: string, text: string[], cpu?: number, at_ns?: number, waker_cpu?: number, scanned_cpus?: number[] }} Claim
+ * @typedef {{ kind: string, text: string[], cpu?: number, at_ns?: number, waker_cpu?: number, scanned_cpus?: number[],
+ *   last_at_ns?: number, from?: number, to?: number }} Claim
  * @typedef {{ at_ns: number, claims: Claim[] }} Explanation
  * @typedef {object} Answer
  * @property {number | null} run

@@ -7,7 +7,7 @@ const WORKER = 1;
 
 /**
  * @typedef {import("./live.mjs").Spec} Spec
- * @typedef {{ name: string, title: string, lesson: string, change: string, question: string, metric: string, choices: string[],
+ * @typedef {{ name: string, title: string, published?: string, lesson: string, change: string, question: string, metric: string, choices: string[],
  *   specs: [Spec, Spec] }} Lesson
  * @typedef {{ answer: string, metric: string, texts: [string, string], difference: string | null, reasons: [string[], string[]],
  *   rule: string }} DerivedAnswer
@@ -44,7 +44,10 @@ export class Lessons {
   /** Fills the list of lessons. */
   async load() {
     this.#all = await this.live.lessons();
-    byId("lesson").replaceChildren(new Option("none", ""), ...this.#all.map(({ name, title }, index) => new Option(`${index + 1}. ${title}`, name)));
+    const options = this.#all.map(({ name, title }, index) => new Option(`${index + 1}. ${title}`, name));
+    const groupOf = (/** @type {string} */ label, /** @type {boolean} */ isStory) =>
+      element("optgroup", { label }, ...options.filter((_, index) => (this.#all[index].published !== undefined) === isStory));
+    byId("lesson").replaceChildren(new Option("none", ""), groupOf("Lessons", false), groupOf("Published patches", true));
     this.#recall();
   }
 
@@ -63,6 +66,7 @@ export class Lessons {
     this.live.lesson = lesson.name;
     byId("lesson-part").hidden = false;
     byId("lesson-title").textContent = lesson.title;
+    byId("lesson-published").textContent = lesson.published ?? "";
     byId("lesson-text").textContent = lesson.lesson;
     byId("lesson-question").textContent = lesson.question;
     byId("lesson-result").replaceChildren();

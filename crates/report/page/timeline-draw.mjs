@@ -94,7 +94,7 @@ export function drawTimeline(timeline) {
     drawWaits(timeline, context, arm, number, style.color, style.backgroundColor);
   });
   drawDifference(timeline, context, style.getPropertyValue("--mark"));
-  drawWakeups(timeline, context, style.color);
+  drawMoves(timeline, context, style.color);
   drawChosen(timeline, context, style.color);
 }
 
@@ -241,8 +241,8 @@ function drawDifference(timeline, context, mark) {
   context.fillText(text, Math.max(gutter + 90, Math.min(width - room, x + 4)), top + title / 2);
 }
 
-/** Draws arrows from wakers to the runqueues of the tasks that they woke, and squares on the CPUs that a scan checked. @param {Timeline} timeline @param {CanvasRenderingContext2D} context @param {string} ink */
-function drawWakeups(timeline, context, ink) {
+/** Draws arrows from wakers to the runqueues of the tasks that they woke, dashed arrows for migrations, and squares on the CPUs that a scan checked. @param {Timeline} timeline @param {CanvasRenderingContext2D} context @param {string} ink */
+function drawMoves(timeline, context, ink) {
   if (timeline.isByTask) return;
   const { row, gutter } = timeline.layout(), width = timeline.canvas.clientWidth;
   context.save();
@@ -251,7 +251,7 @@ function drawWakeups(timeline, context, ink) {
   context.clip();
   context.strokeStyle = context.fillStyle = ink;
   context.lineWidth = 1.5;
-  for (const { arm, from, to, scanned } of timeline.wakeups) {
+  for (const { arm, isMigration, from, to, scanned } of timeline.moves) {
     for (const index of scanned.map((cpu) => timeline.cpus.indexOf(cpu)).filter((index) => index >= 0)) {
       const side = Math.min(8, Math.max(3, row - 2));
       context.strokeRect(timeline.x(from.at) - side / 2, timeline.top(arm) + (index + 0.5) * row - side / 2, side, side);
@@ -266,6 +266,7 @@ function drawWakeups(timeline, context, ink) {
     context.beginPath();
     context.moveTo(start.x, startY);
     context.lineTo(end.x, endY);
+    context.setLineDash(isMigration ? [4, 3] : []);
     for (const side of [-0.5, 0.5]) {
       context.moveTo(end.x, endY);
       context.lineTo(end.x - 8 * Math.cos(angle + side), endY - 8 * Math.sin(angle + side));

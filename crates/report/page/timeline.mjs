@@ -27,7 +27,8 @@ const FADED = 0.2;
  * @typedef {{ from: number, to: number }} View
  * @typedef {"tasks" | "threads" | "util" | "khz" | "nr_running" | "idle"} Lane
  * @typedef {"family" | "thread" | "waited"} Colouring
- * @typedef {{ arm: number, from: { cpu: number, at: number }, to: { cpu: number, at: number }, scanned: number[] }} Wakeup From the CPU of the waker to that of the runqueue, and the CPUs that the scan checked.
+ * @typedef {{ arm: number, isMigration: boolean, from: { cpu: number, at: number }, to: { cpu: number, at: number }, scanned: number[] }} Move
+ *   From the CPU of the waker, or from the runqueue before, to the runqueue; and the CPUs that the scan of a wake-up checked.
  */
 
 export class Timeline {
@@ -44,8 +45,8 @@ export class Timeline {
   findings = [];
   /** @type {Point | null} */
   chosen = null;
-  /** Wake-ups of which the chosen point is a result. @type {Wakeup[]} */
-  wakeups = [];
+  /** Wake-ups and migrations of which the chosen point is a result. @type {Move[]} */
+  moves = [];
   /** What a row shows. @type {Lane} */
   lane = "tasks";
   /** @type {Colouring} */
@@ -322,7 +323,7 @@ export class Timeline {
   /** @param {Point} point */
   choose(point) {
     this.chosen = point;
-    this.wakeups = [];
+    this.moves = [];
     this.draw();
     this.onChoose(point);
   }

@@ -93,7 +93,7 @@ export class View {
   /** Removes what belongs to the runs shown before. */
   clear() {
     this.timeline.chosen = this.timeline.difference = null;
-    this.timeline.findings = this.timeline.wakeups = [];
+    this.timeline.findings = this.timeline.moves = [];
     byId("hover").textContent = POINT_HINT;
     this.#differences = [];
     byId("next-difference").hidden = true;
@@ -112,7 +112,7 @@ export class View {
       const title = isOneRun ? "Both arms" : arms.length > 1 ? `Arm ${this.titles[number]}` : "This run";
       const show = (/** @type {string} */ name, /** @type {number} */ from, /** @type {number} */ at, /** @type {Question} */ question, /** @type {string[]} */ known) => {
         timeline.chosen = null;
-        timeline.wakeups = [];
+        timeline.moves = [];
         timeline.showMoment(from, MOMENT_VIEW);
         this.ask(number, question, at, name, () => timeline.chosen === null, known);
         byId("timeline").scrollIntoView({ block: "nearest" });
@@ -172,7 +172,7 @@ export class View {
       const claims = known.length > 0 ? [{ kind: "known", text: known }] : await this.explain(arm, question, at);
       if (arms !== this.arms || !isWanted()) return;
       this.showReasons([section(title, claims.flatMap(({ text }) => text))]);
-      this.timeline.wakeups = wakeupsOf(claims, arm);
+      this.timeline.moves = movesOf(claims, arm);
       this.timeline.draw();
     } catch (error) {
       if (arms === this.arms) this.onFailure(error);
@@ -303,12 +303,13 @@ export class View {
   }
 }
 
-/** Wake-ups in the claims of an explanation: each selection of a CPU, with the enqueueing that follows. @param {Claim[]} claims @param {number} arm */
-function wakeupsOf(claims, arm) {
-  return claims.flatMap(({ kind, waker_cpu, cpu = 0, at_ns = 0, scanned_cpus = [] }, index) => {
+/** Wake-ups and the last migration in the claims of an explanation: each selection of a CPU, with the enqueueing that follows. @param {Claim[]} claims @param {number} arm */
+function movesOf(claims, arm) {
+  return claims.flatMap(({ kind, waker_cpu, cpu = 0, at_ns = 0, scanned_cpus = [], last_at_ns = 0, from = 0, to = 0 }, index) => {
+    if (kind === "migrations") return [{ arm, isMigration: true, scanned: [], from: { cpu: from, at: last_at_ns }, to: { cpu: to, at: last_at_ns } }];
     if (kind !== "selection" || waker_cpu === undefined) return [];
     const enqueued = claims.slice(index).find(({ kind }) => kind === "enqueue");
-    return [{ arm, scanned: scanned_cpus, from: { cpu: waker_cpu, at: at_ns }, to: { cpu: enqueued?.cpu ?? cpu, at: enqueued?.at_ns ?? at_ns } }];
+    return [{ arm, isMigration: false, scanned: scanned_cpus, from: { cpu: waker_cpu, at: at_ns }, to: { cpu: enqueued?.cpu ?? cpu, at: enqueued?.at_ns ?? at_ns } }];
   });
 }
 

@@ -114,7 +114,7 @@ fn answers_follow_from_runs_and_grade_files() {
     let path = |name: &str| dir.path().join(name).to_str().expect("a plain name").to_owned();
     let derived: Value = serde_json::from_str(&stdout_of(&["lab", "--check-answers", "--json"])).expect("valid JSON");
     let lessons = derived["lessons"].as_array().expect("a list");
-    assert_eq!(lessons.len(), 12, "{derived}");
+    assert_eq!(lessons.len(), 17, "{derived}");
     // The run of an arm B has the digest of the derived answer.
     let run = ["run", "lessons/11-quota.scn", "--set", "cfs_bandwidth_slice_us=20000", "--json"];
     let run: Value = serde_json::from_str(&stdout_of(&run)).expect("valid JSON");
@@ -132,7 +132,7 @@ fn answers_follow_from_runs_and_grade_files() {
     let wrong = write("wrong.json", "answers/1", &answers);
     let graded = stdout_of(&["lab", "--check-answers", &right, &wrong, "--json"]);
     let graded: Value = serde_json::from_str(&graded).expect("valid JSON");
-    assert_eq!((&graded["files"][0]["points"], &graded["files"][1]["points"]), (&12.into(), &10.into()), "{graded}");
+    assert_eq!((&graded["files"][0]["points"], &graded["files"][1]["points"]), (&17.into(), &15.into()), "{graded}");
     let grades = &graded["files"][1]["grades"];
     assert_eq!((&grades["fair-share"], &grades["quota"]), (&"wrong".into(), &"missing".into()), "{grades}");
     let text = stdout_of(&["lab", "--check-answers", &right, &wrong]);

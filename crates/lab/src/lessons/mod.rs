@@ -37,6 +37,9 @@ pub struct Lesson {
     pub name: String,
     /// Title.
     pub title: String,
+    /// Problem that a published patch solves, if the lesson is the story of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<String>,
     /// The rule to learn, one sentence.
     pub lesson: String,
     /// Feature or tunable of arm B, as `fairlab compare --arm` takes it.
@@ -67,6 +70,7 @@ pub struct Lesson {
 #[serde(deny_unknown_fields)]
 struct LessonFile {
     title: String,
+    published: Option<String>,
     lesson: String,
     change: String,
     question: String,
@@ -112,7 +116,7 @@ impl Lesson {
     }
 
     fn new(file: &str, description: LessonFile) -> Self {
-        let LessonFile { title, lesson, change, question, metric, bounds, rule, settings, reason, workload } =
+        let LessonFile { title, published, lesson, change, question, metric, bounds, rule, settings, reason, workload } =
             description;
         let path = ResultPath::parse(&metric).unwrap_or_else(|error| panic!("lessons/{file}.toml: {error}"));
         let unit = MetricInfo::from_path(&metric).map_or("", |info| info.unit);
@@ -124,7 +128,22 @@ impl Lesson {
         let specs = [arm_a.clone(), arm_a.with_changes([&parsed])];
         let name = file.split_once('-').map_or(file, |(_, name)| name).to_owned();
         let choices = choices(&bounds, unit);
-        Self { name, title, lesson, change, question, metric, choices, specs, path, unit, bounds, reason, rule }
+        Self {
+            name,
+            title,
+            published,
+            lesson,
+            change,
+            question,
+            metric,
+            choices,
+            specs,
+            path,
+            unit,
+            bounds,
+            reason,
+            rule,
+        }
     }
 
     /// Returns the index of the choice that values of the metric in both arms make the answer.
@@ -156,6 +175,11 @@ fn choices(bounds: &[f64], unit: &str) -> Vec<String> {
     [format!("less than {first}")].into_iter().chain(between).chain([format!("{last} or more")]).collect()
 }
 
+/// Returns a number, a broken one with a digit after the point.
+fn rounded(value: f64) -> String {
+    if value.fract() == 0.0 { value.to_string() } else { format!("{value:.1}") }
+}
+
 /// Returns a value with its unit, a time with four digits.
 fn value_text(value: f64, unit: &str) -> String {
     match unit {
@@ -163,8 +187,8 @@ fn value_text(value: f64, unit: &str) -> String {
             let step = 10_f64.powi(value.max(1.0).log10() as i32 - 3).max(1.0);
             Nanos(((value / step).round() * step) as u64).to_string()
         }
-        "" => value.to_string(),
-        unit => format!("{value} {unit}"),
+        "" => rounded(value),
+        unit => format!("{} {unit}", rounded(value)),
     }
 }
 

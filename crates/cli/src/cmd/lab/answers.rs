@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! `fairlab lab --check-answers`: answers of the lessons, derived from runs, and grades of saved answers.
 
-use crate::output::table::{Cell, Table};
+use crate::output::table::Table;
 use crate::output::{Output, wrap};
 use crate::values::error::CliError;
 use fairlab_lab::lessons::{DerivedAnswer, Lesson, SavedAnswers, derive};
@@ -67,11 +67,11 @@ pub(super) fn check(output: &mut Output, files: &[PathBuf]) -> Result<(), CliErr
     if graded.is_empty() {
         return Ok(());
     }
-    let numbers = (1..=derived.len()).map(|number| number.to_string());
-    let mut table = Table::default().left(["file"]).left(numbers).right(["points"]);
+    let mut table = Table::default().left(["file"]).left([format!("lessons 1 to {}", derived.len())]).right(["points"]);
     for GradedFile { file, points, grades } in &graded {
-        let cells = derived.iter().map(|answer| grades[&answer.lesson].cell());
-        table.row([file.as_str().into()].into_iter().chain(cells).chain([points.to_string().into()]).collect());
+        let marks: Vec<char> = derived.iter().map(|answer| grades[&answer.lesson].mark()).collect();
+        let groups: Vec<String> = marks.chunks(5).map(|group| group.iter().collect()).collect();
+        table.text_row([file.as_str(), &groups.join(" "), &points.to_string()]);
     }
     let legend = wrap(&format!("+ right, - wrong, . no answer; {} lessons", derived.len()), 0);
     output.text(&format!("\n{}\n{legend}", table.render(styles)))
@@ -98,11 +98,11 @@ fn grade(file: &Path, saved: &SavedAnswers, derived: &[DerivedAnswer]) -> Graded
 }
 
 impl Grade {
-    fn cell(self) -> Cell {
+    const fn mark(self) -> char {
         match self {
-            Self::Right => Cell::from("+").good(),
-            Self::Wrong => Cell::from("-").bad(),
-            Self::Missing => Cell::from(".").quiet(),
+            Self::Right => '+',
+            Self::Wrong => '-',
+            Self::Missing => '.',
         }
     }
 }
