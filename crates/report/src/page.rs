@@ -115,12 +115,12 @@ impl Page<'_> {
 }
 
 fn module_json((name, text): (&str, &str)) -> Value {
-    json!({ "name": name, "text": without_comments(text) })
+    json!({ "name": name, "text": compact(text) })
 }
 
-/// Returns a module without the comments that have lines of their own, which are a quarter of the page. The licence of a bundle
-/// (`/* ... */`) stays.
-fn without_comments(text: &str) -> String {
+/// Returns a module without indentation, and without the comments that have lines of their own, which are a quarter of the page. The
+/// licence of a bundle (`/* ... */`) stays. No text of a module may span lines.
+fn compact(text: &str) -> String {
     let mut is_inside = false;
     let is_code = |line: &&str| {
         let line = line.trim();
@@ -129,7 +129,7 @@ fn without_comments(text: &str) -> String {
         is_inside = (is_inside || is_begin) && !line.ends_with("*/");
         !is_comment
     };
-    text.lines().filter(is_code).flat_map(|line| [line, "\n"]).collect()
+    text.lines().filter(is_code).flat_map(|line| [line.trim_start(), "\n"]).collect()
 }
 
 /// Returns the words of scenario files that the editor knows.
@@ -186,14 +186,18 @@ mod tests {
     }
 
     #[test]
-    fn comments_with_lines_of_their_own_are_left_out() {
+    fn indentation_and_comments_with_lines_of_their_own_are_left_out() {
         let text =
             "/* MIT */\n// head\n/** @param {number} a */\nconst a = 1; // one\n  /**\n   * Long.\n   */\n  b();\n";
-        assert_eq!(without_comments(text), "/* MIT */\nconst a = 1; // one\n  b();\n");
+        assert_eq!(compact(text), "/* MIT */\nconst a = 1; // one\nb();\n");
         for (name, text) in MODULES {
-            let code = without_comments(text);
+            let code = compact(text);
             let mut kept = code.lines().peekable();
-            let left_out = text.lines().filter(|line| kept.next_if_eq(line).is_none());
+            assert!(
+                text.lines().all(|line| line.replace("\"`\"", "").matches('`').count() % 2 == 0),
+                "{name}: a text spans lines"
+            );
+            let left_out = text.lines().filter(|line| kept.next_if_eq(&line.trim_start()).is_none());
             for line in left_out.map(str::trim) {
                 assert!(["//", "/**", "*"].iter().any(|sign| line.starts_with(sign)), "{name}: {line}");
             }
