@@ -33,6 +33,8 @@ class Unknown:
 
 
 UNKNOWN = Unknown()
+# More CPUs than a machine has.
+MAX_CPUS = 1 << 16
 
 
 class Related(Unknown):
@@ -106,6 +108,7 @@ class Checker:
             "cpu": event["cpu"], "rule": self.rule(event["rule"]), "prev": event["prev"], "target": event["target"],
             "affine": None if event["affine"] == "NotAsked" else self.rule(event["affine"]),
             "scanned": event["scanned"], "cores_scanned": event["cores"], "scan_limit": event["limit"],
+            "scanned_cpus": Related(is_scan),
         }
 
     def former_class(self, number):
@@ -533,6 +536,20 @@ class Checker:
 
 class Rows(list):
     """List whose rows of equal time may have any order."""
+
+
+def is_scan(cpus, claim):
+    """Whether a scan of a wake-up can have checked CPUs in this order: as many as the scheduler counted, none twice. A scan of single
+    CPUs begins after the target, wraps once, and ends at the chosen CPU if that is idle."""
+    if not cpus:
+        return True
+    rule, is_by_core = claim["rule"]["name"], claim["cores_scanned"] > 0
+    if len(cpus) != claim["scanned"] or len(set(cpus)) < len(cpus):
+        return False
+    if rule == "IdleCpu" and not is_by_core:
+        order = [(cpu - claim["target"] - 1) % MAX_CPUS for cpu in cpus]
+        return order == sorted(order) and cpus[-1] == claim["cpu"]
+    return True
 
 
 class Optional(dict):
