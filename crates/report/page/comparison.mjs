@@ -21,7 +21,7 @@ const MAX_ROWS = 60;
 /** Shows a comparison. @param {ComparedArms} compared @param {string[]} titles Short names of the arms. */
 export function showComparison({ arms, tables, notes }, titles = arms) {
   byId("repeated").hidden = false;
-  const shown = rankedMetrics(tables).slice(0, MAX_ROWS), nrLeft = rankedMetrics(tables).length - shown.length;
+  const ranked = rankedMetrics(tables), shown = ranked.slice(0, MAX_ROWS), nrLeft = ranked.length - shown.length;
   const all = tables.map(({ rows, other_rows }) => new Map([...rows, ...other_rows].map((row) => [row.metric, row])));
   byId("changes-scroll").hidden = shown.length === 0;
   const end = axisEnd(shown.flatMap((metric) => all.map((rows) => rows.get(metric))));
@@ -36,10 +36,10 @@ export function showComparison({ arms, tables, notes }, titles = arms) {
   showAll(tables, titles);
 }
 
-/** Lists all metrics of all arms with p-values, once the reader opens the list. @param {ArmTable[]} tables @param {string[]} titles */
+/** Lists all metrics of all arms with p-values, now or once the reader opens the list. @param {ArmTable[]} tables @param {string[]} titles */
 function showAll(tables, titles) {
   const details = byId("all-metrics");
-  details.ontoggle = () => {
+  const fill = () => {
     if (!details.open) return;
     const head = ["Metric", ...tables.length > 1 ? ["Arm"] : [], `${titles[0]} \u00b1%`, tables.length > 1 ? "Arm \u00b1%" : `${titles[1]} \u00b1%`, "Change % (95 %)", "p", "Verdict", "Could show"];
     const rows = tables.flatMap(({ rows, other_rows }, arm) => [...rows, ...other_rows].map(({ metric, values, change, verdict, p_corrected, could_show_percent }) => [
@@ -48,6 +48,8 @@ function showAll(tables, titles) {
     ]));
     fillTable("all-rows", head, rows);
   };
+  details.ontoggle = fill;
+  fill();
 }
 
 /** Metrics that differ in an arm, the most changed first. @param {ArmTable[]} tables */

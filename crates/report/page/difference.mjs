@@ -4,7 +4,7 @@ import { button, section } from "./dom.mjs";
 import { moment } from "./format.mjs";
 
 /** Most time that is shown around the first difference, in ns. */
-const DIFFERENCE_VIEW = 2e7;
+export const DIFFERENCE_VIEW = 2e7;
 
 /** Marks the first difference in the timeline, shows the decisions, and returns a sentence. @param {import("./view.mjs").View} view @param {import("./client.mjs").Difference} difference */
 export function showDifference(view, { at_ns, task, runs, decisions }) {

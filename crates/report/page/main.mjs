@@ -2,7 +2,7 @@
 // Starts the page: runs of its own, recorded runs, or recorded runs that the page can repeat with a change.
 import { readModule } from "./client.mjs";
 import { showComparison } from "./comparison.mjs";
-import { showDifference } from "./difference.mjs";
+import { DIFFERENCE_VIEW, showDifference } from "./difference.mjs";
 import { button, byId, element, fillSelect } from "./dom.mjs";
 import { explainOptions, findingsVerdict } from "./findings.mjs";
 import { duration, moment, plural, shellWord } from "./format.mjs";
@@ -62,7 +62,7 @@ function partingOf(view, chosen, numbers, compared) {
   if (at === undefined) return [];
   view.timeline.difference = at;
   view.timeline.draw();
-  return ["The runs part at ", button("show-difference", moment(at), () => view.timeline.showMoment(at, 2e7)), "."];
+  return ["The runs part at ", button("show-difference", moment(at), () => view.timeline.showMoment(at, DIFFERENCE_VIEW)), "."];
 }
 
 /** A line for the verdict on each arm. @param {RecordedComparison} compared */

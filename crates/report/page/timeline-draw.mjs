@@ -252,6 +252,7 @@ function drawMoves(timeline, context, ink) {
   context.strokeStyle = context.fillStyle = ink;
   context.lineWidth = 1.5;
   for (const { arm, isMigration, from, to, scanned } of timeline.moves) {
+    context.setLineDash(isMigration ? [4, 3] : []);
     for (const index of scanned.map((cpu) => timeline.cpus.indexOf(cpu)).filter((index) => index >= 0)) {
       const side = Math.min(8, Math.max(3, row - 2));
       context.strokeRect(timeline.x(from.at) - side / 2, timeline.top(arm) + (index + 0.5) * row - side / 2, side, side);
@@ -266,7 +267,6 @@ function drawMoves(timeline, context, ink) {
     context.beginPath();
     context.moveTo(start.x, startY);
     context.lineTo(end.x, endY);
-    context.setLineDash(isMigration ? [4, 3] : []);
     for (const side of [-0.5, 0.5]) {
       context.moveTo(end.x, endY);
       context.lineTo(end.x - 8 * Math.cos(angle + side), endY - 8 * Math.sin(angle + side));
