@@ -256,11 +256,13 @@ export class LiveArms {
 
   /** Writes the state into the address. A text that is an example is not repeated. */
   async #remember() {
-    const { spec, examples } = this, { file } = spec.workload;
+    const { spec, examples } = this, { file } = spec.workload, address = () => location.hash || "#", before = address();
     const isExample = file && this.builtIn.has(file.given) && examples[file.given] === file.text;
     const workload = isExample ? { file: { given: file.given } } : spec.workload;
     const lesson = this.lesson === null ? {} : { lesson: this.lesson };
     const state = await encodeState({ spec: { ...spec, workload }, change: this.knobs.changes(), ...lesson });
+    // A link that was opened meanwhile stays.
+    if (address() !== before && address() !== this.#remembered) return;
     this.#remembered = state.length > MAX_TEXT ? "#" : state;
     history.replaceState(null, "", this.#remembered);
   }
@@ -268,11 +270,13 @@ export class LiveArms {
   /** Takes the state of the address. Returns whether it can be used; otherwise the page reports the reason. */
   async #recall() {
     if (location.hash === "" || location.hash === this.#remembered) return true;
+    const { hash } = location;
     try {
-      const state = await decodeState(location.hash), { file } = state.spec.workload;
+      const state = await decodeState(hash), { file } = state.spec.workload;
       const text = file?.text ?? this.examples[file?.given ?? ""];
       if (typeof text !== "string") throw new Error(`the page has no example \`${file?.given.slice(0, 40)}\``);
       const lesson = state.lesson === undefined ? null : await this.#lessonOf(state.lesson);
+      if (location.hash !== hash) return false;
       this.lesson = lesson?.name ?? null;
       // The question comes before the change.
       this.hidesArmB = lesson !== null;

@@ -26,19 +26,35 @@ pub(super) fn compare(browser: &mut dyn Browser, nr_pairs: u64) -> Result<u64> {
     Ok(nr_different)
 }
 
+/// Returns a script that waits until the page has adopted a workload, and returns whether it has. The page decodes a link
+/// after the event that reports it.
+fn adoption_of(workload: &str) -> String {
+    format!(
+        "(async () => {{
+            for (let nr = 0; nr < 500; nr++) {{
+                if (JSON.stringify(fairlab.specOf(0)).includes('{workload}')) return true;
+                await new Promise((done) => setTimeout(done, 10));
+            }}
+            return false;
+        }})()"
+    )
+}
+
 /// Compares the pair of a seed. Returns whether the runs differ.
 fn compare_pair(browser: &mut dyn Browser, seed: u64) -> Result<bool> {
     let series = if seed.is_multiple_of(2) { KernelSeries::V6_1 } else { KernelSeries::V6_12 };
     let features: Vec<Feature> = Feature::of_series(series).collect();
     let feature = features[seed as usize / 2 % features.len()];
     let text = draw::scenario_with_extensions(seed, series);
-    let mut spec = RunSpec::new(WorkloadSpec::File(InputFile::new(format!("random-{seed}.scn")).with_text(text)));
+    let name = format!("random-{seed}.scn");
+    let mut spec = RunSpec::new(WorkloadSpec::File(InputFile::new(&name).with_text(text)));
     spec.settings.kernel = Kernel::from_name(&series.to_string());
     let change = json!({ "features": { feature.name(): !feature.default_enabled() }, "tunables": {} });
     let state = json!({ "spec": spec, "change": change });
     browser.value(&format!("(async () => {{ location.hash = await fairlab.encodeState({state}); }})()"))?;
-    browser.value("new Promise((done) => setTimeout(done, 20))")?;
+    let is_adopted = browser.value(&adoption_of(&name))? == json!(true);
     let verdict = browser.value(SETTLED)?;
+    ensure!(is_adopted, "the page does not adopt the link: {verdict}");
     let specs: [RunSpec; 2] = serde_json::from_value(browser.value("[fairlab.specOf(0), fairlab.specOf(1)]")?)?;
     let natives: Result<Vec<String>, _> = specs.iter().map(|spec| occupants(spec).map(|(digest, _)| digest)).collect();
     let Ok(natives) = natives else {
