@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Counts the instructions of standard runs of the plain release build, and compares them with recorded counts.
+//! Counts the instructions of standard runs, and compares them with recorded counts.
 
 use crate::programs::{self, RunInput};
-use crate::{mixes, table, valgrind};
+use crate::{mixes, release, table, valgrind};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[derive(ClapArgs)]
 pub(crate) struct InstructionsArgs {
+    /// Count the profile-guided program that is published, instead of the plain release build.
+    #[arg(long, conflicts_with = "ci")]
+    shipped: bool,
     /// Record the counts instead of comparing them with the recorded ones.
     #[arg(long, conflicts_with = "ci")]
     record: bool,
@@ -21,8 +24,8 @@ pub(crate) struct InstructionsArgs {
 
 const RECORD: &str = "golden/instructions.toml";
 const HEAD: &str = "# SPDX-License-Identifier: GPL-2.0-or-later\n\
-                    # Instructions that standard runs of the plain release build execute, counted by valgrind.\n\
-                    # Recorded by: cargo xtask instructions --record\n";
+                    # Instructions that standard runs execute, counted by valgrind: of the plain release build, and of the\n\
+                    # profile-guided program that is published. Recorded by: cargo xtask instructions [--shipped] --record\n";
 /// Largest difference from the record, in percent.
 const BOUND_PERCENT: u64 = 3;
 
@@ -43,40 +46,84 @@ enum RunOutput {
 }
 
 /// Returns the standard runs: small and large machines; periodic tasks, pairs and hogs; `hello` has costs, idle states
-/// and frequencies. Three of them also print their summaries.
-fn standard_runs() -> [StandardRun; 8] {
-    let output = RunOutput::Json;
-    let file =
-        |name, options, path: &str| StandardRun { name, options, input: RunInput::File(path.to_owned()), output };
-    let mix = |name, text| StandardRun { name, options: &[], input: RunInput::Text(text), output };
-    let printed = |run| StandardRun { output: RunOutput::Text, ..run };
-    [
-        file("eight-cpus", &[], "scenarios/eight-cpus.scn"),
-        file("numa", &[], "scenarios/numa.scn"),
-        mix("crowded-16", mixes::crowded(16, "100ms")),
-        file("hello", &["--for", "500ms"], "scenarios/hello.json"),
-        mix("crowded-64", mixes::crowded(64, "30ms")),
-        printed(file("eight-cpus-printed", &[], "scenarios/eight-cpus.scn")),
-        printed(file("hello-printed", &["--for", "500ms"], "scenarios/hello.json")),
-        printed(mix("crowded-64-printed", mixes::crowded(64, "30ms"))),
+/// and frequencies. Most of them also print their summaries.
+fn standard_runs() -> Vec<StandardRun> {
+    use RunOutput::{Json, Text};
+    let scn = |name, output, path: &str| StandardRun { name, options: &[], input: RunInput::File(path.to_owned()), output };
+    let mix = |name, output, text| StandardRun { name, options: &[], input: RunInput::Text(text), output };
+    let hello = |name, output, options| StandardRun {
+        name,
+        options,
+        input: RunInput::File("scenarios/hello.json".to_owned()),
+        output,
+    };
+    let crowded = |nr_cpus, length| mixes::crowded(nr_cpus, length);
+    vec![
+        scn("eight-cpus", Json, "scenarios/eight-cpus.scn"),
+        scn("numa", Json, "scenarios/numa.scn"),
+        mix("crowded-16", Json, crowded(16, "100ms")),
+        hello("hello", Json, &["--for", "500ms"]),
+        mix("crowded-64", Json, crowded(64, "30ms")),
+        mix("crowded-1024", Json, crowded(1024, "8ms")),
+        scn("eight-cpus-printed", Text, "scenarios/eight-cpus.scn"),
+        mix("crowded-16-printed", Text, crowded(16, "100ms")),
+        hello("hello-printed", Text, &["--for", "500ms"]),
+        hello("hello-224-printed", Text, &["--for", "200ms", "--machine", "xeon-2s-224"]),
+        mix("crowded-64-printed", Text, crowded(64, "30ms")),
+        mix("crowded-1024-printed", Text, crowded(1024, "8ms")),
     ]
 }
 
 /// Kernels with which each run is counted, and what is added to its name.
 const KERNELS: [(&str, &str); 2] = [("6.1", ""), ("6.12", "-eevdf")];
 
-/// Counts and their compiler: counts of different compilers cannot be compared.
-#[derive(Debug, PartialEq, Eq)]
-struct RecordedCounts {
+/// Program whose instructions are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CountedProgram {
+    /// `cargo build --release`.
+    Plain,
+    /// `cargo xtask release`.
+    Shipped,
+}
+
+impl CountedProgram {
+    const ALL: [Self; 2] = [Self::Plain, Self::Shipped];
+
+    /// Table of the record.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Shipped => "shipped",
+        }
+    }
+
+    /// Options of this command for the program.
+    const fn options(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Shipped => " --shipped",
+        }
+    }
+
+    fn build(self, root: &Path) -> Result<PathBuf> {
+        match self {
+            Self::Plain => programs::build_program(root),
+            Self::Shipped => release::build_program(root),
+        }
+    }
+}
+
+/// Counts of a program and their compiler: counts of different compilers cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ProgramCounts {
     compiler: String,
     counts: Vec<(String, u64)>,
 }
 
-impl RecordedCounts {
-    fn parse(text: &str) -> Result<Self> {
-        let table: toml::Table = text.parse()?;
+impl ProgramCounts {
+    fn from_toml(table: &toml::Table) -> Result<Self> {
         let compiler = table.get("compiler").and_then(toml::Value::as_str).context("the compiler is missing")?;
-        let runs = table.get("runs").and_then(toml::Value::as_table).context("[runs] is missing")?;
+        let runs = table.get("runs").and_then(toml::Value::as_table).context("the runs are missing")?;
         let count = |(name, value): (&String, &toml::Value)| {
             let count = value.as_integer().and_then(|count| u64::try_from(count).ok());
             Ok((name.clone(), count.with_context(|| format!("runs.{name} is not a count"))?))
@@ -84,16 +131,48 @@ impl RecordedCounts {
         Ok(Self { compiler: compiler.to_owned(), counts: runs.iter().map(count).collect::<Result<_>>()? })
     }
 
+    fn count_of(&self, name: &str) -> Option<u64> {
+        self.counts.iter().find(|(other, _)| other == name).map(|(_, count)| *count)
+    }
+}
+
+/// Recorded counts, by program.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct CountRecord(Vec<(CountedProgram, ProgramCounts)>);
+
+impl CountRecord {
+    fn parse(text: &str) -> Result<Self> {
+        let table: toml::Table = text.parse()?;
+        let mut record = Self::default();
+        for program in CountedProgram::ALL {
+            if let Some(counts) = table.get(program.name()).and_then(toml::Value::as_table) {
+                record.0.push((program, ProgramCounts::from_toml(counts).context(program.name())?));
+            }
+        }
+        Ok(record)
+    }
+
     fn text(&self) -> String {
-        let mut text = format!("{HEAD}compiler = \"{}\"\n\n[runs]\n", self.compiler);
-        for (name, count) in &self.counts {
-            writeln!(text, "{name} = {count}").expect("text can be written");
+        let mut text = HEAD.to_owned();
+        for (program, ProgramCounts { compiler, counts }) in &self.0 {
+            let name = program.name();
+            write!(text, "\n[{name}]\ncompiler = \"{compiler}\"\n\n[{name}.runs]\n").expect("text can be written");
+            for (run, count) in counts {
+                writeln!(text, "{run} = {count}").expect("text can be written");
+            }
         }
         text
     }
 
-    fn count_of(&self, name: &str) -> Option<u64> {
-        self.counts.iter().find(|(other, _)| other == name).map(|(_, count)| *count)
+    fn get(&self, program: CountedProgram) -> Option<&ProgramCounts> {
+        self.0.iter().find(|(other, _)| *other == program).map(|(_, counts)| counts)
+    }
+
+    fn set(&mut self, program: CountedProgram, mut counts: ProgramCounts) {
+        counts.counts.sort();
+        self.0.retain(|(other, _)| *other != program);
+        self.0.push((program, counts));
+        self.0.sort_by_key(|(program, _)| program.name());
     }
 }
 
@@ -125,31 +204,36 @@ pub(crate) fn run(root: &Path, args: &InstructionsArgs) -> Result<()> {
     if !valgrind::find_or_skip(args.ci)? {
         return Ok(());
     }
+    let program = if args.shipped { CountedProgram::Shipped } else { CountedProgram::Plain };
     let compiler = valgrind::compiler(root)?;
+    let text = fs::read_to_string(root.join(RECORD)).context(RECORD)?;
+    let mut record = CountRecord::parse(&text).context(RECORD)?;
     if args.record {
-        let counted = RecordedCounts { compiler, counts: count_all(root)? };
-        fs::write(root.join(RECORD), counted.text()).context(RECORD)?;
-        print!("{}", counted.text());
+        record.set(program, ProgramCounts { compiler, counts: count_all(root, program)? });
+        fs::write(root.join(RECORD), record.text()).context(RECORD)?;
+        print!("{}", record.text());
         return Ok(());
     }
-    let text = fs::read_to_string(root.join(RECORD)).context(RECORD)?;
-    let record = RecordedCounts::parse(&text).context(RECORD)?;
-    if record.compiler != compiler {
+    let help = format!("cargo xtask instructions{} --record", program.options());
+    let Some(recorded) = record.get(program) else {
+        bail!("{RECORD} has no counts of the {} program\nhelp: {help}", program.name());
+    };
+    if recorded.compiler != compiler {
         bail!(
             "{RECORD} was recorded with {}, and this compiler is {compiler}\n\
-             help: check out code that is fast enough and run cargo xtask instructions --record",
-            record.compiler
+             help: check out code that is fast enough and run {help}",
+            recorded.compiler
         );
     }
-    compare(&record, &count_all(root)?)
+    compare(recorded, &count_all(root, program)?, &help)
 }
 
-fn compare(record: &RecordedCounts, counted: &[(String, u64)]) -> Result<()> {
+fn compare(record: &ProgramCounts, counted: &[(String, u64)], help: &str) -> Result<()> {
     let mut rows = Vec::new();
     let mut verdicts = Vec::new();
     for (name, count) in counted {
         let Some(before) = record.count_of(name) else {
-            bail!("{RECORD} has no run {name}\nhelp: cargo xtask instructions --record");
+            bail!("{RECORD} has no run {name}\nhelp: {help}");
         };
         let change = format!("{:+.2} %", change_percent(before, *count));
         rows.push(vec![name.clone(), before.to_string(), count.to_string(), change]);
@@ -159,17 +243,17 @@ fn compare(record: &RecordedCounts, counted: &[(String, u64)]) -> Result<()> {
     if verdicts.contains(&CountVerdict::More) {
         bail!(
             "a standard run executes more than {BOUND_PERCENT} % more instructions than recorded\n\
-             help: if the change is worth it, state that in the commit, and run cargo xtask instructions --record"
+             help: if the change is worth it, state that in the commit, and run {help}"
         );
     }
     if verdicts.contains(&CountVerdict::Fewer) {
-        println!("faster by more than {BOUND_PERCENT} %: record it with cargo xtask instructions --record");
+        println!("faster by more than {BOUND_PERCENT} %: record it with {help}");
     }
     Ok(())
 }
 
-fn count_all(root: &Path) -> Result<Vec<(String, u64)>> {
-    let binary = programs::build_program(root)?;
+fn count_all(root: &Path, program: CountedProgram) -> Result<Vec<(String, u64)>> {
+    let binary = program.build(root)?;
     let runs = standard_runs();
     let cases = KERNELS.iter().flat_map(|kernel| runs.iter().map(move |run| (kernel, run)));
     cases
@@ -198,12 +282,20 @@ fn parse_count(report: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
+    const HELP: &str = "cargo xtask instructions --record";
+
     #[test]
     fn a_record_is_read_as_it_is_written() {
-        let record =
-            RecordedCounts { compiler: "rustc 1".to_owned(), counts: vec![("a-1".to_owned(), 5), ("b".to_owned(), 7)] };
-        assert_eq!(RecordedCounts::parse(&record.text()).expect("it is one"), record);
-        assert!(RecordedCounts::parse("compiler = \"rustc 1\"\n[runs]\na = -1\n").is_err());
+        let counts =
+            |count| ProgramCounts { compiler: "rustc 1".to_owned(), counts: vec![("a-1".to_owned(), count), ("b".to_owned(), 7)] };
+        let mut record = CountRecord::default();
+        record.set(CountedProgram::Shipped, counts(4));
+        record.set(CountedProgram::Plain, counts(5));
+        let text = record.text();
+        assert_eq!(CountRecord::parse(&text).expect("it is one"), record);
+        record.set(CountedProgram::Plain, counts(6));
+        assert_eq!(record.text(), text.replace("a-1 = 5", "a-1 = 6"), "the other table stays");
+        assert!(CountRecord::parse("[plain]\ncompiler = \"rustc 1\"\n[plain.runs]\na = -1\n").is_err());
     }
 
     #[test]
@@ -216,11 +308,11 @@ mod tests {
 
     #[test]
     fn a_run_that_got_slower_fails_and_one_that_got_faster_does_not() {
-        let record = RecordedCounts { compiler: String::new(), counts: vec![("a".to_owned(), 1000)] };
-        let error = compare(&record, &[("a".to_owned(), 2000)]).expect_err("it has twice as many instructions");
-        assert!(error.to_string().contains("cargo xtask instructions --record"), "{error}");
-        compare(&record, &[("a".to_owned(), 500)]).expect("it has fewer instructions");
-        compare(&record, &[("b".to_owned(), 500)]).expect_err("there is no such run");
+        let record = ProgramCounts { compiler: String::new(), counts: vec![("a".to_owned(), 1000)] };
+        let error = compare(&record, &[("a".to_owned(), 2000)], HELP).expect_err("it has twice as many instructions");
+        assert!(error.to_string().contains(HELP), "{error}");
+        compare(&record, &[("a".to_owned(), 500)], HELP).expect("it has fewer instructions");
+        compare(&record, &[("b".to_owned(), 500)], HELP).expect_err("there is no such run");
     }
 
     #[test]
@@ -233,10 +325,14 @@ mod tests {
     #[test]
     fn the_record_has_the_standard_runs() {
         let text = fs::read_to_string(crate::root().join(RECORD)).expect("the record exists");
-        let record = RecordedCounts::parse(&text).expect("it is one");
-        for (_, suffix) in KERNELS {
-            for run in standard_runs() {
-                assert!(record.count_of(&format!("{}{suffix}", run.name)).is_some(), "{}{suffix}", run.name);
+        let record = CountRecord::parse(&text).expect("it is one");
+        for program in CountedProgram::ALL {
+            let counts = record.get(program).expect("both programs are recorded");
+            for (_, suffix) in KERNELS {
+                for run in standard_runs() {
+                    let name = format!("{}{suffix}", run.name);
+                    assert!(counts.count_of(&name).is_some(), "{name} of the {} program", program.name());
+                }
             }
         }
     }

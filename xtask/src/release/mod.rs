@@ -37,13 +37,29 @@ pub(crate) fn build(root: &Path, args: &ReleaseArgs) -> Result<()> {
     if args.twice && clean_build(root, &folder, &page, &compiler, &tool)? != bytes {
         bail!("two builds of the same sources differ");
     }
-    let binary = folder.join("fairlab");
-    fs::copy(program_path(&folder.join("build"), &compiler), &binary).context("the program cannot be copied")?;
+    let binary = keep_program(&folder, &compiler)?;
     let nr_same = compare_digests(root, &binary)?;
     println!("{}: {:.1} MiB", binary.display(), bytes.len() as f64 / f64::from(1 << 20));
     println!("sha256 {}{}", sha256::hex_digest(&bytes), if args.twice { ", equal in two builds" } else { "" });
     println!("{nr_same} scenarios have the digests of golden/digests.txt");
     Ok(())
+}
+
+/// Builds the optimised program once, and returns its path.
+pub(crate) fn build_program(root: &Path) -> Result<PathBuf> {
+    let compiler = CompilerInfo::from_rustc(root)?;
+    let tool = profdata::find(&compiler, None)?;
+    let page = lab::build(root)?;
+    let folder = programs::target(root).join(PROFILE);
+    clean_build(root, &folder, &page, &compiler, &tool)?;
+    keep_program(&folder, &compiler)
+}
+
+/// Copies the program to the place that `cargo xtask release` prints.
+fn keep_program(folder: &Path, compiler: &CompilerInfo) -> Result<PathBuf> {
+    let binary = folder.join("fairlab");
+    fs::copy(program_path(&folder.join("build"), compiler), &binary).context("the program cannot be copied")?;
+    Ok(binary)
 }
 
 /// Builds with instrumentation, trains and builds again; returns the bytes of the program.

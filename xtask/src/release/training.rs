@@ -12,9 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Arguments of a run that is only simulated, and of one that is also observed.
+/// Arguments of a run that is only simulated, of one that is also observed, and of one that prints its summary.
 const ALONE: &[&str] = &["run", "--trace-jsonl", "-"];
 const OBSERVED: &[&str] = &["run", "--trace-jsonl", "-", "--output", "directory"];
+const PRINTED: &[&str] = &["run"];
 
 /// Files whose machines have costs, idle states and frequencies, with further options: an energy model with
 /// misfit tasks, and a machine of 224 CPUs.
@@ -33,7 +34,7 @@ const BENCHMARKS: [&str; 6] = [
 ];
 
 /// Sizes and lengths of mixes that keep all CPUs busy, and of mixes that leave most CPUs idle.
-const CROWDED: [(u64, &str); 3] = [(4, "2s"), (32, "1s"), (128, "250ms")];
+const CROWDED: [(u64, &str); 4] = [(4, "2s"), (32, "1s"), (128, "250ms"), (2048, "8ms")];
 const LIGHT: [(u64, &str); 2] = [(8, "4s"), (96, "1s")];
 struct TrainingRun {
     arguments: Vec<String>,
@@ -81,7 +82,10 @@ fn runs(root: &Path) -> Result<Vec<TrainingRun>> {
     let light = LIGHT.map(|(nr_cpus, length)| mixes::light(nr_cpus, length));
     for mix in crowded.into_iter().chain(light) {
         runs.push(TrainingRun::new(OBSERVED, &[], Some(mix.clone())));
-        runs.push(TrainingRun::new(ALONE, &[], Some(mix)));
+        runs.push(TrainingRun::new(ALONE, &[], Some(mix.clone())));
+        for kernel in ["6.1", "6.12"] {
+            runs.push(TrainingRun::new(PRINTED, &["--kernel", kernel], Some(mix.clone())));
+        }
     }
     Ok(runs)
 }
@@ -110,7 +114,7 @@ mod tests {
         let root = crate::root();
         let runs = runs(&root).expect("all can be read");
         let nr_scenarios = scenarios(&root).expect("they can be listed").len();
-        assert_eq!(runs.len(), nr_scenarios + PRICED.len() + BENCHMARKS.len() + 2 * (CROWDED.len() + LIGHT.len()));
+        assert_eq!(runs.len(), nr_scenarios + PRICED.len() + BENCHMARKS.len() + 4 * (CROWDED.len() + LIGHT.len()));
         let place = root.display().to_string();
         assert!(runs.iter().flat_map(|run| &run.arguments).all(|word| !word.contains(&place)));
     }
