@@ -70,7 +70,7 @@ pub(super) fn explain_balance(view: ExplainContext<'_>, cpu: CpuId) -> Vec<State
     let passes = track.passes.iter().map(|pass| pass_record(machine, pass)).collect();
     let mut statements: Vec<Statement> =
         vec![PassesClaim { cpu: cpu.0, at_ns: moment(now), nr_passes: track.nr_passes, passes }.into()];
-    if domains.cpus[cpu.index()].base.is_none() {
+    if domains.cpus[cpu].base.is_none() {
         statements.push(NoDomainClaim { cpu: cpu.0 }.into());
     }
     if track.kicked.is_some() {
@@ -145,7 +145,7 @@ fn waiting_claim(view: ExplainContext<'_>, cpu: CpuId, place: WaitPlace, waits: 
 fn explain_idleness(view: ExplainContext<'_>, cpu: CpuId) -> Vec<Statement> {
     let ExplainContext { machine, history, .. } = view;
     let (track, sched) = (history.cpu(cpu), machine.sched());
-    let Some(base) = sched.domains().cpus[cpu.index()].base else {
+    let Some(base) = sched.domains().cpus[cpu].base else {
         return vec![NoDomainClaim { cpu: cpu.0 }.into()];
     };
     let mut statements = Vec::new();

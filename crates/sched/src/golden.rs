@@ -12,7 +12,7 @@ use crate::state::new_task::NewTask;
 use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::types::cpumask::CpuMask;
-use crate::types::ids::{CpuId, EntityId, GroupId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
 use crate::types::pelt::SchedAvg;
 use crate::types::series::KernelSeries;
 use crate::types::units::{Nanos, SCHED_CAPACITY_SCALE};
@@ -137,8 +137,8 @@ impl GoldenTestMachine {
             slice: None,
         };
         let task = self.sched.new_task(new, CPU);
-        let entity = self.sched.tasks[task.index()].se;
-        self.sched.entities[entity.index()].avg = SchedAvg::default();
+        let entity = self.sched.tasks[task].se;
+        self.sched.entities[entity].avg = SchedAvg::default();
         (task, entity)
     }
 
@@ -146,7 +146,7 @@ impl GoldenTestMachine {
     pub(crate) fn group(&mut self) -> (GroupId, EntityId) {
         let group = self.with(|sched, ctx| sched.create_group(ctx, GroupId::ROOT));
         let entity = self.sched.group_entity(group, CPU).expect("every group but the root has entities");
-        self.sched.entities[entity.index()].avg = SchedAvg::default();
+        self.sched.entities[entity].avg = SchedAvg::default();
         (group, entity)
     }
 }
@@ -158,14 +158,14 @@ pub(crate) fn fill_cfs_rq(
     line: &Value,
     set: impl Fn(&mut SchedEntity, &Value),
 ) -> Vec<EntityId> {
-    let cfs_rq = rig.sched.root_cfs_rq(CPU);
+    let cfs_rq = CfsRqId::root(CPU);
     let nr = number(&line["nr"]) as usize;
     let curr = usize::try_from(line["curr"].as_i64().expect("an index or -1")).ok();
     let mut ids = Vec::new();
     for (index, entity) in line["e"].as_array().expect("entities").iter().enumerate() {
         let (_, id) = rig.task();
-        let exec_start = rig.sched.rqs[CPU.index()].clock_task;
-        let se = &mut rig.sched.entities[id.index()];
+        let exec_start = rig.sched.rqs[CPU].clock_task;
+        let se = &mut rig.sched.entities[id];
         set(se, entity);
         se.exec_start = exec_start;
         se.on_rq = index < nr;
@@ -174,7 +174,7 @@ pub(crate) fn fill_cfs_rq(
         if index == nr {
             continue;
         }
-        let queue = &mut rig.sched.cfs_rqs[cfs_rq.index()];
+        let queue = &mut rig.sched.cfs_rqs[cfs_rq];
         queue.load.add(weight);
         queue.nr_running += 1;
         queue.h_nr_running += 1;

@@ -12,7 +12,7 @@ use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, SchedClass};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::types::cpumask::CpuMask;
-use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, GroupId, TaskId};
 use crate::types::series::KernelSeries;
 use crate::types::units::{Capacity, Nanos};
 use crate::types::work::OpCounts;
@@ -151,14 +151,14 @@ impl CpuState {
             idle_ns,
         ] = self.0;
         let is_rt = nr > 0 && h_nr == 0;
-        let task = &mut sched.tasks[runner.index()];
+        let task = &mut sched.tasks[runner];
         task.class = if is_rt { SchedClass::RealTime } else { SchedClass::Fair };
         task.policy = match (is_rt, idle_h_nr) {
             (true, _) => Policy::Fifo(1),
             (false, 0) => Policy::Normal,
             (false, _) => Policy::Idle,
         };
-        let rq = &mut sched.rqs[cpu.index()];
+        let rq = &mut sched.rqs[cpu];
         rq.curr = if is_idle == 1 { rq.idle } else { runner };
         rq.nr_running = nr as u32;
         rq.ttwu_pending = ttwu == 1;
@@ -166,7 +166,7 @@ impl CpuState {
         rq.avg_rt.util_avg = rt_util;
         rq.cpu_capacity = capacity;
         rq.idle_stamp = if idle_ns == 0 { 0 } else { NOW * 1000 - idle_ns };
-        let cfs_rq = &mut sched.cfs_rqs[cpu.index()];
+        let cfs_rq = &mut sched.cfs_rqs[CfsRqId::root(cpu)];
         (cfs_rq.nr_running, cfs_rq.h_nr_running, cfs_rq.h_nr_runnable) = (h_nr as u32, h_nr as u32, h_nr as u32);
         cfs_rq.idle_h_nr_running = idle_h_nr as u32;
         cfs_rq.avg.util_avg = util;
@@ -175,7 +175,7 @@ impl CpuState {
         cfs_rq.avg.util_est.enqueued = util_est as u32;
         cfs_rq.avg.last_update_time = NOW;
         cfs_rq.last_h_load_update = 0;
-        if let Some(shared) = sched.domains.cpus[cpu.index()].sd_llc_shared {
+        if let Some(shared) = sched.domains.cpus[cpu].sd_llc_shared {
             let shared = &mut sched.domains.shared[shared];
             (shared.has_idle_cores, shared.nr_idle_scan, shared.nr_busy_cpus) = (cores == 1, scan as i32, busy as i32);
         }
@@ -215,9 +215,9 @@ impl RecordedState {
         let runners = (0..nr_cpus).map(|_| new_task(&mut sched)).collect();
         let wakee = new_task(&mut sched);
         for cpu in sched.cpu_ids() {
-            let idle = sched.tasks[sched.rqs[cpu.index()].idle.index()].se;
+            let idle = sched.tasks[sched.rqs[cpu].idle].se;
             // The kernel's idle tasks had no load there.
-            sched.entities[idle.index()].avg.load_avg = 0;
+            sched.entities[idle].avg.load_avg = 0;
         }
         Self { sched, runners, wakee, effects: Vec::new(), work: OpCounts::default() }
     }

@@ -125,7 +125,7 @@ impl TestMachine {
             }
             task
         });
-        let p = &mut self.sched.tasks[task.index()];
+        let p = &mut self.sched.tasks[task];
         (p.cpus_allowed, p.nr_cpus_allowed) = (mask(allowed), allowed.len() as u32);
         self.heard = EventLog::default();
         task

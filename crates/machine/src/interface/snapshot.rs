@@ -152,7 +152,7 @@ impl BuiltInScheduler {
 
     pub(crate) fn llc_snapshot(sched: &Sched, cpu: CpuId) -> Option<LlcSnapshot> {
         let domains = sched.domains();
-        let of_cpu = &domains.cpus[cpu.index()];
+        let of_cpu = &domains.cpus[cpu];
         let (_, shared) = of_cpu.sd_llc.zip(of_cpu.sd_llc_shared).filter(|_| of_cpu.sd_llc_id == cpu)?;
         let shared = &domains.shared[shared];
         Some(LlcSnapshot {

@@ -49,7 +49,7 @@ fn run(text: &str, llc_weight: u64) -> (i32, u64) {
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("the machine can be made");
     machine.run(&mut NoObserver).expect("the tasks make progress");
     let sched = machine.sched();
-    let shared = sched.domains().cpus[0].sd_llc_shared.expect("the first CPU has a cache domain");
+    let shared = sched.domains().cpus[CpuId(0)].sd_llc_shared.expect("the first CPU has a cache domain");
     let util = (0..llc_weight).map(|cpu| sched.snapshot(CpuId(cpu as u32)).cfs_avg.util_avg).sum();
     (sched.domains().shared[shared].nr_idle_scan, util)
 }

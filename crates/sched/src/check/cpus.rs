@@ -7,7 +7,7 @@ use crate::state::rq::Rq;
 use crate::state::stop_work::StopWork;
 use crate::state::task::{OnRq, SchedClass, Task, TaskState};
 use crate::types::features::Feature;
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, TaskId};
 
 /// Counts and sums of a runqueue, recomputed from the tasks that are queued there.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,7 +45,7 @@ fn count(sched: &Sched, id: TaskId, task: &Task, recount: &mut CpuRecount) {
         SchedClass::Fair => {
             recount.nr_fair += 1;
             // A task whose dequeue is delayed sleeps, and does not count.
-            if !sched.entities[task.se.index()].is_delayed {
+            if !sched.entities[task.se].is_delayed {
                 recount.util_est = recount.util_est.wrapping_add(sched.task_avg(id).util_est.estimate() as u32);
             }
         }
@@ -57,8 +57,8 @@ fn count(sched: &Sched, id: TaskId, task: &Task, recount: &mut CpuRecount) {
 }
 
 fn check_task(sched: &Sched, id: TaskId, task: &Task) -> CheckResult {
-    let se = &sched.entities[task.se.index()];
-    let cfs_rq = &sched.cfs_rqs[se.cfs_rq.index()];
+    let se = &sched.entities[task.se];
+    let cfs_rq = &sched.cfs_rqs[se.cfs_rq];
     ensure!(se.task() == Some(id), "{id:?} has an entity of {:?}", se.owner);
     ensure!(
         (cfs_rq.cpu, cfs_rq.group) == (task.cpu, task.group),
@@ -70,7 +70,7 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> CheckResult {
     );
     let is_on_its_way = task.on_rq == OnRq::Migrating && sched.is_between_runqueues(id);
     ensure!(task.on_rq != OnRq::Migrating || is_on_its_way, "{id:?} was left between two runqueues: {task:?}");
-    let rq = &sched.rqs[task.cpu.index()];
+    let rq = &sched.rqs[task.cpu];
     ensure!(!task.on_cpu || rq.curr == id, "{id:?} is on_cpu, but {:?} runs on {:?}", rq.curr, task.cpu);
     if task.class == SchedClass::Idle {
         return Ok(());
@@ -87,7 +87,7 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> CheckResult {
         !task.dl.is_queued || (task.is_queued() && task.class == SchedClass::Deadline),
         "{id:?} is marked as a queued deadline task, but is {task:?}"
     );
-    let is_delayed = sched.entities[task.se.index()].is_delayed;
+    let is_delayed = sched.entities[task.se].is_delayed;
     let is_left = sched.is_in_newidle(task.cpu);
     ensure!(!task.on_cpu || task.is_queued() || is_left, "{id:?} runs without being queued: {task:?}");
     ensure!(
@@ -121,9 +121,9 @@ fn check_affinity(rq: &Rq, id: TaskId, task: &Task) -> CheckResult {
 
 fn check_rq(sched: &Sched, rq: &Rq, recount: &CpuRecount) -> CheckResult {
     let cpu = rq.cpu;
-    let root = &sched.cfs_rqs[cpu.index()];
+    let root = &sched.cfs_rqs[CfsRqId::root(cpu)];
     ensure!(recount.on_cpu == 1, "{} tasks are on {cpu:?}", recount.on_cpu);
-    ensure!(sched.tasks[rq.curr.index()].cpu == cpu, "{:?} runs on {cpu:?}, but belongs to another CPU", rq.curr);
+    ensure!(sched.tasks[rq.curr].cpu == cpu, "{:?} runs on {cpu:?}, but belongs to another CPU", rq.curr);
     let nr_running = root.h_nr_running + recount.nr_stop + rq.rt.nr_counted() + recount.nr_dl;
     ensure!(rq.nr_running == nr_running, "nr_running of {cpu:?} is {}, not {nr_running}: {recount:?}", rq.nr_running);
     ensure!(
@@ -152,7 +152,7 @@ fn check_rq(sched: &Sched, rq: &Rq, recount: &CpuRecount) -> CheckResult {
 fn check_task_list(sched: &Sched, cpu: CpuId, rq: &Rq, recount: &CpuRecount) -> CheckResult {
     let mut nr_listed = 0;
     for id in rq.cfs_tasks.iter_from_oldest(&sched.tasks).take(sched.tasks.len() + 1) {
-        let task = &sched.tasks[id.index()];
+        let task = &sched.tasks[id];
         ensure!(
             task.cpu == cpu && task.is_queued() && task.class == SchedClass::Fair,
             "{id:?} is in the list of {cpu:?}, but is {task:?}"

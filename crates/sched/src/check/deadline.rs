@@ -42,7 +42,7 @@ fn deadline_tasks(sched: &Sched) -> impl Iterator<Item = &Task> {
 }
 
 fn recount(sched: &Sched, cpu: CpuId) -> DlRecount {
-    let curr = &sched.tasks[sched.rqs[cpu.index()].curr.index()];
+    let curr = &sched.tasks[sched.rqs[cpu].curr];
     let here = deadline_tasks(sched).filter(|p| p.cpu == cpu);
     here.fold(DlRecount::default(), |mut recount, p| {
         if p.dl.is_queued {
@@ -63,7 +63,7 @@ fn recount(sched: &Sched, cpu: CpuId) -> DlRecount {
 }
 
 fn check_rq(sched: &Sched, cpu: CpuId) -> CheckResult {
-    let rq = &sched.rqs[cpu.index()];
+    let rq = &sched.rqs[cpu];
     let (dl, recount) = (&rq.dl, recount(sched, cpu));
     check_order(sched, cpu, &dl.tasks, |p| p.dl.is_queued)?;
     check_order(sched, cpu, &dl.pushable, |p| p.dl.is_pushable && !p.on_cpu && p.nr_cpus_allowed > 1)?;
@@ -105,7 +105,7 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> CheckResult {
 fn check_order(sched: &Sched, cpu: CpuId, queue: &DeadlineQueue, belongs: impl Fn(&Task) -> bool) -> CheckResult {
     let mut before = None;
     for (deadline, id) in queue.entries() {
-        let p = &sched.tasks[id.index()];
+        let p = &sched.tasks[id];
         let is_in_order = before.is_none_or(|before| !time_before(deadline, before));
         ensure!(
             p.cpu == cpu

@@ -54,7 +54,7 @@ fn count(sched: &Sched, tallies: &mut alloc::vec::Vec<FairRecount>) {
         let (h_nr_running, idle_h_nr_running, h_nr_runnable) = match se.owner {
             EntityOwner::Task(_) => (1, u32::from(is_idle), u32::from(!se.is_delayed)),
             EntityOwner::Group(below) => {
-                let below = &sched.cfs_rqs[below.index()];
+                let below = &sched.cfs_rqs[below];
                 let all_or_some = if below.is_idle { below.h_nr_running } else { below.idle_h_nr_running };
                 (below.h_nr_running, all_or_some, below.h_nr_runnable)
             }
@@ -74,7 +74,7 @@ fn count(sched: &Sched, tallies: &mut alloc::vec::Vec<FairRecount>) {
 fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     let mut before: Option<u64> = None;
     for (key, entity) in cfs_rq.timeline.iter() {
-        let se = &sched.entities[entity.index()];
+        let se = &sched.entities[entity];
         let own_key = if sched.series().is_eevdf() { se.deadline } else { se.vruntime };
         ensure!(se.on_rq && se.cfs_rq == id && own_key == key, "{entity:?} waits on {id:?} with {key}, but is {se:?}");
         ensure!(
@@ -84,7 +84,7 @@ fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
         ensure!(cfs_rq.curr != Some(entity), "{entity:?} runs on {id:?} and waits there");
         before = Some(key);
     }
-    let nr_curr = cfs_rq.curr.is_some_and(|curr| sched.entities[curr.index()].on_rq) as usize;
+    let nr_curr = cfs_rq.curr.is_some_and(|curr| sched.entities[curr].on_rq) as usize;
     let (nr_waiting, nr_running) = (cfs_rq.timeline.len(), cfs_rq.nr_running as usize);
     ensure!(
         nr_waiting + nr_curr == nr_running,
@@ -99,17 +99,17 @@ fn check_lags(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     let kept = &cfs_rq.virtual_time;
     let mut recounted = VirtualTime { sum_w_vruntime: 0, sum_weight: 0, ..*kept };
     for (_, entity) in cfs_rq.timeline.iter() {
-        let se = &sched.entities[entity.index()];
+        let se = &sched.entities[entity];
         recounted.add(se.vruntime, se.weight() as i64);
     }
     ensure!(*kept == recounted, "{id:?} has {kept:?}, but its waiting entities add up to {recounted:?}");
     let has_slices = cfs_rq.slice_tree.min_slice().is_some();
     ensure!(has_slices != cfs_rq.timeline.is_empty(), "the slices of {id:?} are not those of its waiting entities");
-    let running = cfs_rq.curr.filter(|curr| sched.entities[curr.index()].on_rq);
+    let running = cfs_rq.curr.filter(|curr| sched.entities[*curr].on_rq);
     let virtual_time = kept.clone().advance(sched.running_entity(id));
     let waiting = cfs_rq.timeline.iter().map(|(_, entity)| entity);
     let (mut surplus, mut weight) = (0_i128, 0_i128);
-    for se in waiting.chain(running).map(|entity| &sched.entities[entity.index()]) {
+    for se in waiting.chain(running).map(|entity| &sched.entities[entity]) {
         surplus += i128::from(se.vruntime.wrapping_sub(virtual_time) as i64) * i128::from(se.weight());
         weight += i128::from(se.weight());
     }
@@ -125,7 +125,7 @@ fn check_lags(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
 fn check_marks(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     for (mark, entity) in [("next", cfs_rq.next), ("last", cfs_rq.last), ("skip", cfs_rq.skip)] {
         let Some(entity) = entity else { continue };
-        let se = &sched.entities[entity.index()];
+        let se = &sched.entities[entity];
         ensure!(se.on_rq && se.cfs_rq == id, "the buddy {mark} of {id:?} is {entity:?}, which is {se:?}");
     }
     Ok(())
@@ -138,16 +138,16 @@ fn check_average(id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
 }
 
 fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> CheckResult {
-    let cfs_rq = &sched.cfs_rqs[se.cfs_rq.index()];
+    let cfs_rq = &sched.cfs_rqs[se.cfs_rq];
     ensure!(se.parent == cfs_rq.entity, "{id:?} has parent {:?} on a cfs_rq of {:?}", se.parent, cfs_rq.entity);
-    let depth = se.parent.map_or(0, |parent| sched.entities[parent.index()].depth + 1);
+    let depth = se.parent.map_or(0, |parent| sched.entities[parent].depth + 1);
     ensure!(se.depth == depth, "{id:?} has depth {} below {:?}", se.depth, se.parent);
     ensure!(se.avg.period_contrib < 1024, "period_contrib of {id:?} exceeds a period: {:?}", se.avg);
-    let is_migrating = se.task().is_some_and(|task| sched.tasks[task.index()].is_migrating());
+    let is_migrating = se.task().is_some_and(|task| sched.tasks[task].is_migrating());
     ensure!(!se.is_delayed || se.on_rq || is_migrating, "the dequeue of {id:?} is delayed, but it is not queued");
     match se.owner {
         EntityOwner::Group(below) => {
-            let below = &sched.cfs_rqs[below.index()];
+            let below = &sched.cfs_rqs[below];
             let (all, runnable) = (u64::from(below.h_nr_running), u64::from(below.h_nr_runnable));
             // When the dequeue of a task is delayed or the task wakes up, 6.12 leaves the entities above as they are.
             let is_right =
@@ -177,12 +177,12 @@ fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> CheckResult {
 /// no others.
 fn check_running(sched: &Sched) -> CheckResult {
     for rq in &sched.rqs {
-        let task = &sched.tasks[rq.curr.index()];
+        let task = &sched.tasks[rq.curr];
         let is_fair = task.class == crate::state::task::SchedClass::Fair && rq.curr != rq.idle;
         let mut entity = is_fair.then_some(task.se);
         while let Some(id) = entity {
             let (cfs_rq, parent) = sched.place_of(id);
-            let curr = sched.cfs_rqs[cfs_rq.index()].curr;
+            let curr = sched.cfs_rqs[cfs_rq].curr;
             ensure!(
                 curr == Some(id),
                 "{:?} runs, but the running entity of {cfs_rq:?} is {curr:?}, not {id:?}",
@@ -194,7 +194,7 @@ fn check_running(sched: &Sched) -> CheckResult {
     for (index, cfs_rq) in sched.cfs_rqs.iter().enumerate() {
         let Some(curr) = cfs_rq.curr else { continue };
         let id = CfsRqId::from_index(index);
-        let running = &sched.tasks[sched.rqs[cfs_rq.cpu.index()].curr.index()];
+        let running = &sched.tasks[sched.rqs[cfs_rq.cpu].curr];
         let mut entity = Some(running.se);
         while entity.is_some_and(|entity| entity != curr) {
             entity = sched.place_of(entity.expect("tested by the loop")).1;

@@ -11,7 +11,7 @@ use crate::types::ids::{CpuId, TaskId};
 pub(crate) fn check(sched: &Sched) -> CheckResult {
     let mut nr_tickless = 0;
     for cpu in sched.cpu_ids() {
-        let rq = &sched.rqs[cpu.index()];
+        let rq = &sched.rqs[cpu];
         let in_mask = sched.nohz.idle_cpus_mask.contains(cpu);
         ensure!(
             in_mask == rq.nohz_tick_stopped,
@@ -30,7 +30,7 @@ pub(crate) fn check(sched: &Sched) -> CheckResult {
 /// Checks that a CPU's flags agree with its call queue, and that an interrupt is on its way if the queue is
 /// not empty.
 fn check_calls(sched: &Sched, cpu: CpuId) -> CheckResult {
-    let rq = &sched.rqs[cpu.index()];
+    let rq = &sched.rqs[cpu];
     let count = |call: fn(&CallFunction) -> bool| rq.call_queue.iter().filter(|other| call(other)).count();
     let nr_wakeups = count(|call| matches!(call, CallFunction::Wake(_)));
     let nr_hrticks = count(|call| matches!(call, CallFunction::HrtickStart));
@@ -57,13 +57,13 @@ fn check_calls(sched: &Sched, cpu: CpuId) -> CheckResult {
 ///
 /// The latter are in the weight with which the count begins, and are never marked idle.
 fn check_busy_count(sched: &Sched, cpu: CpuId) -> CheckResult {
-    let of_cpu = &sched.domains.cpus[cpu.index()];
+    let of_cpu = &sched.domains.cpus[cpu];
     let (Some(sd), Some(shared)) = (of_cpu.sd_llc, of_cpu.sd_llc_shared) else { return Ok(()) };
     if of_cpu.sd_llc_id != cpu {
         return Ok(());
     }
     let is_busy = |&cpu: &CpuId| {
-        let llc = sched.domains.cpus[cpu.index()].sd_llc.expect("all CPUs of a cache have its domain");
+        let llc = sched.domains.cpus[cpu].sd_llc.expect("all CPUs of a cache have its domain");
         !sched.domains.domains[llc].nohz_idle
     };
     let llc = &sched.domains.domains[sd];
@@ -79,7 +79,7 @@ fn check_busy_count(sched: &Sched, cpu: CpuId) -> CheckResult {
 fn check_wakeups(sched: &Sched) -> CheckResult {
     for (index, task) in sched.tasks.iter().enumerate() {
         let id = TaskId::from_index(index);
-        let queue = &sched.rqs[task.cpu.index()].call_queue;
+        let queue = &sched.rqs[task.cpu].call_queue;
         let nr_queued = queue.iter().filter(|&&call| call == CallFunction::Wake(id)).count();
         let expected = usize::from(task.state == TaskState::Waking && !task.in_wakeup && !task.is_migrating());
         ensure!(

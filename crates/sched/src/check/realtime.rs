@@ -31,15 +31,15 @@ pub(crate) fn check(sched: &Sched) -> CheckResult {
 
 /// Real-time tasks of a CPU, in the order of its queues.
 fn queued_tasks(sched: &Sched, cpu: CpuId) -> impl Iterator<Item = TaskId> + '_ {
-    sched.rqs[cpu.index()].rt.queues.iter(&sched.tasks).take(sched.tasks.len() + 1)
+    sched.rqs[cpu].rt.queues.iter(&sched.tasks).take(sched.tasks.len() + 1)
 }
 
 fn recount(sched: &Sched, cpu: CpuId) -> RtRecount {
-    let curr = sched.rqs[cpu.index()].curr;
+    let curr = sched.rqs[cpu].curr;
     let none =
         RtRecount { nr_running: 0, nr_migratory: 0, nr_pushable: 0, highest: NO_PRIO, highest_pushable: NO_PRIO };
     queued_tasks(sched, cpu).fold(none, |mut recount, id| {
-        let p = &sched.tasks[id.index()];
+        let p = &sched.tasks[id];
         recount.nr_running += 1;
         recount.highest = recount.highest.min(p.prio());
         if p.nr_cpus_allowed > 1 {
@@ -54,10 +54,10 @@ fn recount(sched: &Sched, cpu: CpuId) -> RtRecount {
 }
 
 fn check_rq(sched: &Sched, cpu: CpuId) -> CheckResult {
-    let rq = &sched.rqs[cpu.index()];
+    let rq = &sched.rqs[cpu];
     let rt = &rq.rt;
     for id in queued_tasks(sched, cpu) {
-        let p = &sched.tasks[id.index()];
+        let p = &sched.tasks[id];
         ensure!(
             p.cpu == cpu && p.class == SchedClass::RealTime && p.is_queued() && p.rt.on_rq,
             "{id:?} is in a real-time queue of {cpu:?}, but is {p:?}"
@@ -98,10 +98,10 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> CheckResult {
 }
 
 fn check_pushable(sched: &Sched, cpu: CpuId, recount: &RtRecount) -> CheckResult {
-    let rq = &sched.rqs[cpu.index()];
+    let rq = &sched.rqs[cpu];
     let (mut nr, mut before) = (0, Prio::MIN);
     for (prio, id) in rq.rt.pushable.iter() {
-        let p = &sched.tasks[id.index()];
+        let p = &sched.tasks[id];
         ensure!(
             p.cpu == cpu && p.rt.on_rq && p.nr_cpus_allowed > 1 && id != rq.curr && p.prio() == prio && before <= prio,
             "{id:?} is pushable on {cpu:?} with {prio} behind {before}, but is {p:?}"

@@ -19,9 +19,9 @@ use crate::types::ids::{CpuId, TaskId};
 impl State {
     /// Enqueues a task on a runqueue whose clock is up to date (`activate_task()`).
     pub(crate) fn activate_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, mut flags: EnqueueFlags) {
-        flags.migrated |= self.tasks[task.index()].is_migrating();
+        flags.migrated |= self.tasks[task].is_migrating();
         self.enqueue_task(ctx, rq, task, flags);
-        self.tasks[task.index()].on_rq = OnRq::Queued;
+        self.tasks[task].on_rq = OnRq::Queued;
     }
 
     /// Dequeues a task because it sleeps or migrates (`deactivate_task()`).
@@ -30,19 +30,19 @@ impl State {
     pub(crate) fn deactivate_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: DequeueFlags) {
         if flags.sleep && self.series.is_eevdf() {
             if self.dequeue_task(ctx, rq, task, flags) {
-                self.tasks[task.index()].on_rq = OnRq::No;
+                self.tasks[task].on_rq = OnRq::No;
             }
             return;
         }
-        self.tasks[task.index()].on_rq = if flags.sleep { OnRq::No } else { OnRq::Migrating };
+        self.tasks[task].on_rq = if flags.sleep { OnRq::No } else { OnRq::Migrating };
         self.dequeue_task(ctx, rq, task, flags);
     }
 
     pub(crate) fn enqueue_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: EnqueueFlags) {
         self.assert_task_locked(rq, task);
         let cpu = rq.cpu();
-        let now = self.rqs[cpu.index()].clock;
-        let p = &mut self.tasks[task.index()];
+        let now = self.rqs[cpu].clock;
+        let p = &mut self.tasks[task];
         if !flags.restore && p.info.last_queued == 0 {
             p.info.last_queued = now;
         }
@@ -59,7 +59,7 @@ impl State {
             SchedClass::Stop => self.add_nr_running(cpu, 1),
             SchedClass::Idle => unreachable!("tasks of this class are never enqueued: {task:?}"),
         }
-        if is_eevdf && !self.entities[self.tasks[task.index()].se.index()].is_delayed {
+        if is_eevdf && !self.entities[self.tasks[task].se].is_delayed {
             self.uclamp_rq_inc(cpu, task);
         }
         if self.has_throttled {
@@ -71,8 +71,8 @@ impl State {
     pub(crate) fn dequeue_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: DequeueFlags) -> bool {
         self.assert_task_locked(rq, task);
         let cpu = rq.cpu();
-        let rq = &mut self.rqs[cpu.index()];
-        let p = &mut self.tasks[task.index()];
+        let rq = &mut self.rqs[cpu];
+        let p = &mut self.tasks[task];
         if !flags.save && p.info.last_queued != 0 {
             let delay = rq.clock.wrapping_sub(core::mem::take(&mut p.info.last_queued));
             p.info.run_delay = p.info.run_delay.wrapping_add(delay);
@@ -94,13 +94,13 @@ impl State {
     pub(crate) fn put_prev_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
         self.assert_task_locked(rq, task);
         let cpu = rq.cpu();
-        match self.tasks[task.index()].class {
+        match self.tasks[task].class {
             SchedClass::Fair => self.put_prev_task_fair(ctx, task),
             SchedClass::RealTime => self.put_prev_task_rt(ctx, cpu, task),
             SchedClass::Deadline => self.put_prev_task_dl(ctx, cpu, task),
             SchedClass::Stop => {
-                let now = self.rqs[cpu.index()].clock_task;
-                let se = &mut self.entities[self.tasks[task.index()].se.index()];
+                let now = self.rqs[cpu].clock_task;
+                let se = &mut self.entities[self.tasks[task].se];
                 se.sum_exec_runtime += now.saturating_sub(se.exec_start);
                 se.exec_start = now;
             }
@@ -116,7 +116,7 @@ impl State {
     pub(crate) fn set_next_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
         self.assert_task_locked(rq, task);
         let cpu = rq.cpu();
-        match self.tasks[task.index()].class {
+        match self.tasks[task].class {
             SchedClass::Fair => self.set_next_task_fair(ctx, task),
             SchedClass::RealTime => self.set_next_task_rt(cpu, task),
             SchedClass::Deadline => self.set_next_task_dl(ctx, cpu, task, false),
@@ -129,8 +129,8 @@ impl State {
     pub(crate) fn check_preempt_curr(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, is_fork: bool) {
         self.assert_task_locked(rq, task);
         let cpu = rq.cpu();
-        let curr = self.rqs[cpu.index()].curr;
-        let (class, curr_class) = (self.tasks[task.index()].class, self.tasks[curr.index()].class);
+        let curr = self.rqs[cpu].curr;
+        let (class, curr_class) = (self.tasks[task].class, self.tasks[curr].class);
         if class > curr_class {
             self.resched_curr(ctx, cpu);
         } else if class == curr_class {
@@ -143,7 +143,7 @@ impl State {
             }
         }
         // Rescheduling follows at once, so its clock update would find no new time.
-        if self.tasks[curr.index()].is_queued() && self.rqs[cpu.index()].need_resched {
+        if self.tasks[curr].is_queued() && self.rqs[cpu].need_resched {
             self.rq_clock_skip_update(cpu);
         }
     }
@@ -153,13 +153,13 @@ impl State {
     /// The virtual runtime of a woken fair task becomes relative, and its averages are recorded as removed on
     /// the old CPU.
     pub(crate) fn set_task_cpu(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let (from, se, class, state, is_migrating) = (p.cpu, p.se, p.class, p.state, p.is_migrating());
         ctx.report(Event::Migrate { task, from, to, on: ctx.cpu });
         if from != to && class == SchedClass::Fair {
             if state == TaskState::Waking && !self.series.is_eevdf() {
-                let min_vruntime = self.cfs_rqs[self.entities[se.index()].cfs_rq.index()].min_vruntime;
-                let entity = &mut self.entities[se.index()];
+                let min_vruntime = self.cfs_rqs[self.entities[se].cfs_rq].min_vruntime;
+                let entity = &mut self.entities[se];
                 entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
             }
             if !is_migrating {
@@ -167,7 +167,7 @@ impl State {
                 self.remove_entity_load_avg(ctx, se);
                 self.migrate_se_pelt_lag(ctx, se);
             }
-            self.entities[se.index()].avg.last_update_time = 0;
+            self.entities[se].avg.last_update_time = 0;
         }
         if from != to && class == SchedClass::Deadline {
             self.migrate_task_rq_dl(ctx, task);
@@ -177,15 +177,15 @@ impl State {
 
     /// Assigns a task to a CPU (`__set_task_cpu()`).
     pub(crate) fn place_task_on(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         p.cpu = cpu;
         p.wake_cpu = cpu;
         let (se, group) = (p.se, p.group);
         let cfs_rq = self.cfs_rq_of_group(group, cpu);
         let parent = self.group_entity(group, cpu);
         self.set_task_rq_fair(ctx, se, cfs_rq);
-        let depth = parent.map_or(0, |parent| self.entities[parent.index()].depth + 1);
-        let entity = &mut self.entities[se.index()];
+        let depth = parent.map_or(0, |parent| self.entities[parent].depth + 1);
+        let entity = &mut self.entities[se];
         (entity.cfs_rq, entity.parent, entity.depth) = (cfs_rq, parent, depth);
     }
 

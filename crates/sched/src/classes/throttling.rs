@@ -20,12 +20,12 @@ impl State {
     /// Returns the limit for whose runtime a runnable task waits, however many CPUs idle; `None` for a task that may run.
     #[inline]
     pub fn throttled_by(&self, task: TaskId) -> Option<RuntimeLimit> {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         match p.class {
             SchedClass::Fair if p.group != GroupId::ROOT => {
                 self.throttled_group(p.group, p.cpu).map(RuntimeLimit::Quota)
             }
-            SchedClass::RealTime if self.rqs[p.cpu.index()].rt.throttled => Some(RuntimeLimit::RealTime),
+            SchedClass::RealTime if self.rqs[p.cpu].rt.throttled => Some(RuntimeLimit::RealTime),
             SchedClass::Deadline if p.dl.is_throttled => Some(RuntimeLimit::Deadline),
             SchedClass::Fair | SchedClass::RealTime | SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {
                 None
@@ -38,8 +38,8 @@ impl State {
         if !self.is_throttled_hierarchy(self.cfs_rq_of_group(group, cpu)) {
             return None;
         }
-        while !self.cfs_rqs[self.cfs_rq_of_group(group, cpu).index()].throttled {
-            group = self.groups[group.index()].parent?;
+        while !self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].throttled {
+            group = self.groups[group].parent?;
         }
         Some(group)
     }
@@ -50,7 +50,7 @@ impl State {
     #[inline(never)]
     pub(crate) fn report_throttling(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let limit = self.throttled_by(task);
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         if p.reported_throttled_by != limit {
             p.reported_throttled_by = limit;
             ctx.report(Event::Throttling { task, limit });
@@ -60,7 +60,7 @@ impl State {
     /// Reports changes of the fair tasks of a CPU, after a group was throttled or unthrottled there.
     pub(crate) fn report_fair_throttling(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         self.has_throttled = true;
-        let mut next = self.rqs[cpu.index()].cfs_tasks.oldest();
+        let mut next = self.rqs[cpu].cfs_tasks.oldest();
         while let Some(task) = next {
             self.report_throttling(ctx, task);
             next = TaskList::newer(&self.tasks, task);
@@ -69,14 +69,14 @@ impl State {
 
     /// Reports changes of the real-time tasks of a CPU, after they were throttled or unthrottled.
     pub(crate) fn report_rt_throttling(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if !self.rqs[cpu.index()].rt.throttled && !self.has_throttled {
+        if !self.rqs[cpu].rt.throttled && !self.has_throttled {
             return;
         }
         self.has_throttled = true;
-        for index in 0..self.tasks.len() {
-            let p = &self.tasks[index];
+        for task in self.tasks.ids() {
+            let p = &self.tasks[task];
             if p.cpu == cpu && p.class == SchedClass::RealTime && p.is_queued() {
-                self.report_throttling(ctx, TaskId::from_index(index));
+                self.report_throttling(ctx, task);
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::state::topology::SdFlags;
 use crate::track::capacity::check_cpu_capacity;
 use crate::types::cpumask::CpuMask;
 use crate::types::idle_type::CpuIdleType;
-use crate::types::ids::CpuId;
+use crate::types::ids::{CfsRqId, CpuId};
 
 /// Result of a push request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +45,8 @@ impl Sched {
         if env.migration == MigrationType::Task && sd.nr_balance_failed > sd.cache_nice_tries + 2 {
             return true;
         }
-        if has_time && self.cfs_rqs[env.src_cpu.index()].h_nr_running == 1 {
-            let src = &self.rqs[env.src_cpu.index()];
+        if has_time && self.cfs_rqs[CfsRqId::root(env.src_cpu)].h_nr_running == 1 {
+            let src = &self.rqs[env.src_cpu];
             let margin = u64::from(sd.imbalance_pct);
             if check_cpu_capacity(src, sd) && src.cpu_capacity * margin < self.capacity_of(env.dst_cpu) * 100 {
                 return true;
@@ -73,12 +73,12 @@ impl Sched {
     pub(crate) fn request_push(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, this_cpu: CpuId) -> PushRequest {
         let src = env.src_cpu;
         let _rq = self.rq_lock_charged(ctx, src);
-        let curr = self.rqs[src.index()].curr;
-        if !self.tasks[curr.index()].cpus_allowed.contains(this_cpu) {
+        let curr = self.rqs[src].curr;
+        if !self.tasks[curr].cpus_allowed.contains(this_cpu) {
             return PushRequest::Pinned;
         }
         env.flags.all_pinned = false;
-        let rq = &mut self.rqs[src.index()];
+        let rq = &mut self.rqs[src];
         if core::mem::replace(&mut rq.active_balance, true) {
             return PushRequest::Pending;
         }
@@ -95,7 +95,7 @@ impl Sched {
     /// 3. The first task that may be moved goes, cache-hot or not.
     pub(crate) fn active_load_balance_cpu_stop(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let src = self.rq_lock_charged(ctx, cpu);
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         let target = rq.push_cpu;
         let mut moved = None;
         if rq.active_balance && rq.nr_running > 1 {
@@ -117,7 +117,7 @@ impl Sched {
                 }
             }
         }
-        self.rqs[cpu.index()].active_balance = false;
+        self.rqs[cpu].active_balance = false;
         if let Some(task) = moved {
             let dst = self.rq_lock_clocked(ctx, target);
             self.attach_task(ctx, &dst, task);

@@ -53,14 +53,14 @@ impl Sched {
         assert!(self.tasks.len() == self.rqs.len(), "the scheduler was booted before");
         self.apply_wide_imbalance();
         for cpu in self.cpu_ids() {
-            let idle = self.tasks[self.rqs[cpu.index()].idle.index()].se;
-            self.entities[idle.index()].exec_start = now.0;
+            let idle = self.tasks[self.rqs[cpu].idle].se;
+            self.entities[idle].exec_start = now.0;
         }
         self.boot_tasks(ctx);
         self.start_governors();
         for cpu in self.cpu_ids() {
             ctx.now += STEP;
-            let stopper = self.rqs[cpu.index()].stop;
+            let stopper = self.rqs[cpu].stop;
             self.wake_up_process(ctx, stopper);
             ctx.on_cpu(cpu, |ctx| {
                 self.flush_call_queue(ctx);
@@ -80,7 +80,7 @@ impl Sched {
     fn boot_tasks(&mut self, ctx: &mut Ctx<'_>) {
         for cpu in self.cpu_ids() {
             let stopper = self.new_kernel_task(cpu, FIRST_STOPPER_PID + cpu.0 as i32);
-            let task = &mut self.tasks[stopper.index()];
+            let task = &mut self.tasks[stopper];
             (task.class, task.state) = (SchedClass::Stop, TaskState::Interruptible);
         }
         let cpus_allowed = CpuMask::from_cpus(self.rqs.len(), [CpuId(0)]);
@@ -89,21 +89,21 @@ impl Sched {
             NewTask { pid: INIT_PID, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None, slice: None };
         // Until `init` runs, the boot CPU's idle task is not marked as such: the PELT clock does not follow
         // the task clock but runs at the speed of the CPU.
-        let boot_cpu = ctx.cpu.index();
+        let boot_cpu = ctx.cpu;
         let idle = core::mem::replace(&mut self.rqs[boot_cpu].idle, TaskId(u32::MAX));
         let init = self.handle_fork(ctx, new);
         self.schedule(ctx);
         self.rqs[boot_cpu].idle = idle;
         self.rqs[boot_cpu].stats.rq_cpu_time = 0;
-        self.tasks[init.index()].cpus_allowed.set_all();
-        self.tasks[init.index()].nr_cpus_allowed = self.rqs.len() as u32;
+        self.tasks[init].cpus_allowed.set_all();
+        self.tasks[init].nr_cpus_allowed = self.rqs.len() as u32;
         self.set_task_max_allowed_capacity(init);
         // A stopper is forked as a fair task before it gets its class. The change of its weight then
         // subtracts load from the cfs_rq that was never added there (`__setscheduler_params()`, 6.1).
         for cpu in self.cpu_ids() {
-            let stopper = self.tasks[self.rqs[cpu.index()].stop.index()].se;
+            let stopper = self.tasks[self.rqs[cpu].stop].se;
             let _rq = self.rq_lock_clocked(ctx, cpu);
-            let weight = self.entities[stopper.index()].load.weight;
+            let weight = self.entities[stopper].load.weight;
             self.reweight_entity(ctx, stopper, weight);
         }
         self.handle_block(ctx);

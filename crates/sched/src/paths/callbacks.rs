@@ -14,16 +14,16 @@ impl Sched {
     /// Runs the balance callbacks that are queued on a runqueue.
     #[inline]
     pub(crate) fn balance_callbacks(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if self.rqs[cpu.index()].callbacks.has_any() {
+        if self.rqs[cpu].callbacks.has_any() {
             self.run_balance_callbacks(ctx, cpu);
         }
     }
 
     pub(crate) fn run_balance_callbacks(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if self.rqs[cpu.index()].callbacks.is_pushing() {
+        if self.rqs[cpu].callbacks.is_pushing() {
             return self.balance_push(ctx, cpu);
         }
-        let callbacks = core::mem::take(&mut self.rqs[cpu.index()].callbacks);
+        let callbacks = core::mem::take(&mut self.rqs[cpu].callbacks);
         for callback in callbacks.iter_from_last() {
             match callback {
                 BalanceCallback::RtPull => self.pull_rt_task(ctx, cpu),
@@ -37,7 +37,7 @@ impl Sched {
     /// Calls the class's `task_woken` for a task that is on its runqueue after a wake-up; the class may push
     /// tasks.
     pub(crate) fn task_woken(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        match self.tasks[task.index()].class {
+        match self.tasks[task].class {
             SchedClass::RealTime => self.task_woken_rt(ctx, cpu, task),
             SchedClass::Deadline => self.task_woken_dl(ctx, cpu, task),
             _ => {}

@@ -19,7 +19,7 @@ use crate::state::prio::{NOT_INHERITED, Prio, class_of, normal_prio};
 use crate::state::stop_work::StopWork;
 use crate::state::task::{OnRq, Policy, SchedClass, TaskState, Uclamp};
 use crate::types::cpumask::CpuMask;
-use crate::types::ids::{CpuId, EntityId, GroupId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
 use crate::types::units::Nanos;
 use core::ops::RangeInclusive;
 
@@ -53,13 +53,13 @@ impl Sched {
     /// Sets the nice value of a task, -20 to 19. A fair task loses a fair priority that it inherits (`effective_prio()`).
     pub fn set_nice(&mut self, ctx: &mut Ctx<'_>, task: TaskId, nice: i8) {
         self.finish_arrival(ctx, task);
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if p.nice == nice {
             return;
         }
         let cpu = p.cpu;
         let rq = self.rq_lock_clocked(ctx, cpu);
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         if p.policy.class() != SchedClass::Fair {
             p.nice = nice;
             self.report_priority(ctx, task);
@@ -67,7 +67,7 @@ impl Sched {
         }
         let (old_prio, class, se) = (p.prio(), p.class, p.se);
         let taken = self.sched_change_begin(ctx, &rq, task, false);
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         p.nice = nice;
         if class == SchedClass::Fair {
             p.pi_prio = NOT_INHERITED;
@@ -78,7 +78,7 @@ impl Sched {
             self.reweight_task(ctx, task, load);
         } else {
             // The weight counts when the task is fair again, after the priority inheritance has ended.
-            self.entities[se.index()].load = load;
+            self.entities[se].load = load;
         }
         self.sched_change_end(ctx, &rq, task, taken, ReenqueueFlags::default());
         self.prio_changed(ctx, &rq, task, old_prio);
@@ -110,7 +110,7 @@ impl Sched {
         policy: Policy,
         slice: Option<Nanos>,
     ) -> Result<(), PolicyError> {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let cpu = p.cpu;
         let (old_class, old_prio) = (p.class, p.prio());
         let inherited = self.inherited_prio(p.pi_top_task);
@@ -119,23 +119,23 @@ impl Sched {
         // In 6.12, a fair policy without a slice resets the slice.
         let sets_slice = self.series().is_eevdf() && matches!(policy, Policy::Normal | Policy::Batch);
         let new_slice = slice.unwrap_or_default();
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         // A slice is 0 if it was taken from a base slice of 0.
         let keeps_flags = !matches!(policy, Policy::Deadline { .. }) || p.dl.reclaims == p.dl.next_reclaims;
-        let keeps_slice = !sets_slice || self.entities[p.se.index()].slice == new_slice.0;
+        let keeps_slice = !sets_slice || self.entities[p.se].slice == new_slice.0;
         if p.policy == policy && keeps_flags && keeps_slice {
             return Ok(());
         }
         self.admit(ctx, task, policy)?;
         // A task that leaves the deadline class for itself, and stays in it for its waiter, takes the waiter's parameters.
         let inherits_deadline = new_prio < 0 && policy.class() != SchedClass::Deadline;
-        let donated = self.tasks[task.index()].pi_top_task.filter(|_| inherits_deadline);
-        let donated = donated.map(|waiter| self.tasks[waiter.index()].dl.effective());
+        let donated = self.tasks[task].pi_top_task.filter(|_| inherits_deadline);
+        let donated = donated.map(|waiter| self.tasks[waiter].dl.effective());
         let (moved, head) = (new_prio != old_prio, old_prio < new_prio);
         let how = ReenqueueFlags { moved, head, replenish: donated.is_some() };
         self.end_delay_for_class(ctx, &rq, task, class_of(new_prio));
         let taken = self.sched_change_begin(ctx, &rq, task, how.moved);
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         (p.policy, p.pi_prio) = (policy, inherited);
         p.dl.inherited = donated.or(p.dl.inherited);
         if let Policy::Deadline { runtime, deadline, period } = policy {
@@ -149,9 +149,9 @@ impl Sched {
         if old_class == SchedClass::Fair {
             self.reweight_task(ctx, task, load);
         } else {
-            self.entities[se.index()].load = load;
+            self.entities[se].load = load;
         }
-        self.tasks[task.index()].class = class_of(new_prio);
+        self.tasks[task].class = class_of(new_prio);
         if slice.is_none() {
             self.report_priority(ctx, task);
         }
@@ -164,12 +164,12 @@ impl Sched {
 
     /// Returns the priority that a task inherits from its most important waiter.
     pub(crate) fn inherited_prio(&self, waiter: Option<TaskId>) -> Prio {
-        waiter.map_or(NOT_INHERITED, |waiter| self.tasks[waiter.index()].prio())
+        waiter.map_or(NOT_INHERITED, |waiter| self.tasks[waiter].prio())
     }
 
     /// Reports the priority of a task that was set for itself to the observer.
     pub(crate) fn report_priority(&self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let prio = self.tasks[task.index()].prio();
+        let prio = self.tasks[task].prio();
         ctx.report(Event::Priority { task, prio, is_inherited: false, on: ctx.cpu });
     }
 
@@ -181,14 +181,14 @@ impl Sched {
     pub fn set_uclamp(&mut self, ctx: &mut Ctx<'_>, task: TaskId, clamps: Uclamp) -> Result<(), i32> {
         self.finish_arrival(ctx, task);
         self.uclamp_used = true;
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let (cpu, class, prio, policy) = (p.cpu, p.class, p.prio(), p.policy);
         let moved = normal_prio(policy, p.nice).min(self.inherited_prio(p.pi_top_task)) != prio;
         let rq = self.rq_lock_clocked(ctx, cpu);
         self.admit(ctx, task, policy).map_err(PolicyError::errno)?;
         let how = ReenqueueFlags { moved, ..ReenqueueFlags::default() };
         let taken = self.sched_change_begin(ctx, &rq, task, how.moved);
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         (p.uclamp, p.has_uclamp) = (clamps, true);
         self.sched_change_end(ctx, &rq, task, taken, how);
         self.check_class_changed(ctx, &rq, task, class, prio);
@@ -200,18 +200,18 @@ impl Sched {
     /// enqueued all the same.
     pub fn move_to_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, group: GroupId) {
         self.finish_arrival(ctx, task);
-        let cpu = self.tasks[task.index()].cpu;
+        let cpu = self.tasks[task].cpu;
         let rq = self.rq_lock_clocked(ctx, cpu);
         let taken = self.sched_change_begin(ctx, &rq, task, true);
-        if self.tasks[task.index()].class == SchedClass::Fair && self.tasks[task.index()].state != TaskState::New {
+        if self.tasks[task].class == SchedClass::Fair && self.tasks[task].state != TaskState::New {
             self.detach_task_cfs_rq(ctx, task);
-            let se = self.tasks[task.index()].se;
-            self.entities[se.index()].avg.last_update_time = 0;
-            self.tasks[task.index()].group = group;
+            let se = self.tasks[task].se;
+            self.entities[se].avg.last_update_time = 0;
+            self.tasks[task].group = group;
             self.enter_group(ctx, task, cpu);
             self.attach_task_cfs_rq(ctx, task);
         } else {
-            self.tasks[task.index()].group = group;
+            self.tasks[task].group = group;
             self.enter_group(ctx, task, cpu);
         }
         self.sched_change_end(ctx, &rq, task, taken, ReenqueueFlags { moved: true, ..ReenqueueFlags::default() });
@@ -244,9 +244,9 @@ impl Sched {
         waiter: Option<TaskId>,
     ) -> bool {
         self.finish_arrival(ctx, task);
-        let cpu = self.tasks[task.index()].cpu;
+        let cpu = self.tasks[task].cpu;
         let rq = self.rq_lock_clocked(ctx, cpu);
-        if self.tasks[task.index()].cpus_allowed == *mask {
+        if self.tasks[task].cpus_allowed == *mask {
             return false;
         }
         if !mask.intersects(&self.hotplug.active) {
@@ -254,7 +254,7 @@ impl Sched {
         }
         let to = self.pick_distributed(ctx, mask);
         self.do_set_cpus_allowed(ctx, &rq, task, mask);
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if mask.contains(p.cpu) {
             return false;
         }
@@ -272,7 +272,7 @@ impl Sched {
     /// is not moved.
     pub(crate) fn do_set_cpus_allowed(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, mask: &CpuMask) {
         let taken = self.sched_change_begin(ctx, rq, task, false);
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         p.cpus_allowed.copy_from(mask);
         p.nr_cpus_allowed = mask.weight() as u32;
         if p.class == SchedClass::Fair {
@@ -285,7 +285,7 @@ impl Sched {
     pub(crate) fn migration_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         self.flush_call_queue(ctx);
         self.finish_arrival(ctx, task);
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if p.cpu == ctx.cpu && !p.cpus_allowed.contains(p.cpu) {
             self.migrate_from_here(ctx, task, to);
         }
@@ -294,13 +294,13 @@ impl Sched {
     /// Moves a task of the executing CPU, in its stopper (`__migrate_task()`). A task that is not queued
     /// moves at its next wake-up.
     pub(crate) fn migrate_from_here(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
-        if self.tasks[task.index()].is_queued() {
+        if self.tasks[task].is_queued() {
             if self.is_cpu_allowed(task, to) {
                 let rq = self.rq_lock_clocked(ctx, ctx.cpu);
                 self.move_queued_task(ctx, rq, task, to);
             }
         } else {
-            self.tasks[task.index()].wake_cpu = to;
+            self.tasks[task].wake_cpu = to;
         }
     }
 
@@ -316,14 +316,14 @@ impl Sched {
     fn pick_distributed(&mut self, ctx: &Ctx<'_>, mask: &CpuMask) -> CpuId {
         let start = self.distribution_start(ctx.cpu);
         let cpu = mask.iter_and_wrap_from(&self.hotplug.active, start).next().expect("some CPU of them is active");
-        self.rqs[ctx.cpu.index()].distribute_prev = cpu;
+        self.rqs[ctx.cpu].distribute_prev = cpu;
         cpu
     }
 
     /// Dequeues a task whose dequeue was delayed, if it is about to enter another class.
     pub(crate) fn end_delay_for_class(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, class: SchedClass) {
-        let p = &self.tasks[task.index()];
-        if p.class != class && self.entities[p.se.index()].is_delayed {
+        let p = &self.tasks[task];
+        if p.class != class && self.entities[p.se].is_delayed {
             let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
             self.dequeue_task(ctx, rq, task, flags);
         }
@@ -337,8 +337,8 @@ impl Sched {
         moved: bool,
     ) -> DequeuedTask {
         self.assert_task_locked(rq, task);
-        let p = &self.tasks[task.index()];
-        let running = self.rqs[rq.cpu().index()].curr == task;
+        let p = &self.tasks[task];
+        let running = self.rqs[rq.cpu()].curr == task;
         let taken = DequeuedTask { queued: p.on_rq == OnRq::Queued, running };
         if taken.queued {
             let flags = DequeueFlags { save: true, moved, ..DequeueFlags::default() };
@@ -372,11 +372,11 @@ impl Sched {
     /// lower importance.
     fn prio_changed_fair(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, change: i32) {
         let cpu = rq.cpu();
-        let p = &self.tasks[task.index()];
-        if !p.is_queued() || self.cfs_rqs[cpu.index()].nr_running == 1 {
+        let p = &self.tasks[task];
+        if !p.is_queued() || self.cfs_rqs[CfsRqId::root(cpu)].nr_running == 1 {
             return;
         }
-        if self.rqs[cpu.index()].curr != task {
+        if self.rqs[cpu].curr != task {
             self.check_preempt_curr(ctx, rq, task, false);
         } else if change > 0 {
             self.resched_curr(ctx, cpu);
@@ -392,7 +392,7 @@ impl Sched {
         old_class: SchedClass,
         old_prio: Prio,
     ) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let (class, prio) = (p.class, p.prio());
         if class != old_class {
             match old_class {
@@ -414,7 +414,7 @@ impl Sched {
 
     /// Lets the class of a task handle a change of its priority.
     fn prio_changed(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, old_prio: Prio) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         match p.class {
             SchedClass::Fair => self.prio_changed_fair(ctx, rq, task, p.prio() - old_prio),
             SchedClass::RealTime => self.prio_changed_rt(ctx, task, old_prio),
@@ -429,10 +429,10 @@ impl Sched {
         self.attach_task_cfs_rq(ctx, task);
         self.set_task_max_allowed_capacity(task);
         let cpu = rq.cpu();
-        if !self.tasks[task.index()].is_queued() {
+        if !self.tasks[task].is_queued() {
             return;
         }
-        if self.rqs[cpu.index()].curr == task {
+        if self.rqs[cpu].curr == task {
             self.resched_curr(ctx, cpu);
         } else {
             self.check_preempt_curr(ctx, rq, task, false);
@@ -448,7 +448,7 @@ impl Sched {
         if !self.series().is_eevdf() {
             return Ok(());
         }
-        let policy = self.tasks[task.index()].policy;
+        let policy = self.tasks[task].policy;
         if !matches!(policy, Policy::Normal | Policy::Batch) {
             return Err(EINVAL);
         }
@@ -459,7 +459,7 @@ impl Sched {
     /// Gives an entity a slice of its own, or with 0 that of the kernel (`__setparam_fair()`).
     fn write_slice(&mut self, se: EntityId, slice: Nanos) {
         let base_slice_ns = self.tunables.base_slice_ns;
-        let entity = &mut self.entities[se.index()];
+        let entity = &mut self.entities[se];
         if slice > Nanos::ZERO {
             entity.set_custom_slice(slice);
         } else {
@@ -485,7 +485,7 @@ impl Sched {
         let _rq = self.rq_lock_clocked(ctx, cpu);
         self.dl_server_stop(ctx, cpu);
         let result = self.apply_server_parameters(ctx, cpu, runtime.0, period.0, false);
-        if self.cfs_rqs[cpu.index()].h_nr_running > 0 {
+        if self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0 {
             self.dl_server_start(ctx, cpu);
         }
         result.map_err(|NoBandwidth| EBUSY)
@@ -493,38 +493,38 @@ impl Sched {
 
     /// Whether a task's virtual runtime is relative to `min_vruntime` (`vruntime_normalized()`).
     fn is_vruntime_relative(&self, task: TaskId) -> bool {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         p.on_rq != OnRq::No
-            || self.entities[p.se.index()].sum_exec_runtime == 0
+            || self.entities[p.se].sum_exec_runtime == 0
             || (p.state == TaskState::Waking && p.remote_wakeup)
     }
 
     fn detach_task_cfs_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let se = self.tasks[task.index()].se;
-        let cfs_rq = self.entities[se.index()].cfs_rq;
+        let se = self.tasks[task].se;
+        let cfs_rq = self.entities[se].cfs_rq;
         if !self.series().is_eevdf() && !self.is_vruntime_relative(task) {
             self.place_entity(cfs_rq, se, Placement::Wakeup);
-            let min_vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
-            let entity = &mut self.entities[se.index()];
+            let min_vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
+            let entity = &mut self.entities[se];
             entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
         }
         self.detach_entity_cfs_rq(ctx, se);
     }
 
     fn attach_task_cfs_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let se = self.tasks[task.index()].se;
+        let se = self.tasks[task].se;
         self.attach_entity_cfs_rq(ctx, se);
         if !self.series().is_eevdf() && !self.is_vruntime_relative(task) {
-            let min_vruntime = self.cfs_rqs[self.entities[se.index()].cfs_rq.index()].min_vruntime;
-            let entity = &mut self.entities[se.index()];
+            let min_vruntime = self.cfs_rqs[self.entities[se].cfs_rq].min_vruntime;
+            let entity = &mut self.entities[se];
             entity.vruntime = entity.vruntime.wrapping_add(min_vruntime);
         }
     }
 
     fn enter_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
-        let wake_cpu = self.tasks[task.index()].wake_cpu;
+        let wake_cpu = self.tasks[task].wake_cpu;
         self.place_task_on(ctx, task, cpu);
-        self.tasks[task.index()].wake_cpu = wake_cpu;
+        self.tasks[task].wake_cpu = wake_cpu;
     }
 }
 

@@ -21,7 +21,7 @@ impl Sched {
     /// Returns the tasks whose allowed CPUs must follow ([`Sched::apply_cpuset`]); the list is empty if the
     /// effective CPUs stay the same.
     pub fn set_cpuset_cpus(&mut self, id: CpusetId, cpus: &CpuMask) -> Vec<TaskId> {
-        self.cpusets[id.index()].cpus_allowed.copy_from(cpus);
+        self.cpusets[id].cpus_allowed.copy_from(cpus);
         self.update_cpuset(id)
     }
 
@@ -29,14 +29,14 @@ impl Sched {
     /// regardless of its own affinity. Returns whether the caller must wait for a stopper, as
     /// [`Sched::set_affinity`] does.
     pub fn attach_to_cpuset(&mut self, ctx: &mut Ctx<'_>, task: TaskId, id: CpusetId, waiter: Option<TaskId>) -> bool {
-        self.tasks[task.index()].cpuset = id;
+        self.tasks[task].cpuset = id;
         self.apply_cpuset(ctx, task, waiter)
     }
 
     /// Applies the CPUs of a task's cpuset after they have changed. The task may use exactly these CPUs,
     /// regardless of its own affinity. Returns whether the caller must wait for a stopper.
     pub fn apply_cpuset(&mut self, ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) -> bool {
-        let cpus = self.cpus_of_cpuset(self.tasks[task.index()].cpuset).clone();
+        let cpus = self.cpus_of_cpuset(self.tasks[task].cpuset).clone();
         self.set_cpus_allowed_ptr(ctx, task, &cpus, waiter)
     }
 
@@ -44,18 +44,18 @@ impl Sched {
     /// ([`Sched::apply_cpuset`]).
     pub fn hotplug_update_cpusets(&mut self) -> Vec<TaskId> {
         let active = self.hotplug.active.clone();
-        self.cpusets[CpusetId::TOP.index()].effective_cpus.copy_from(&active);
+        self.cpusets[CpusetId::TOP].effective_cpus.copy_from(&active);
         (1..self.cpusets.len()).flat_map(|id| self.update_cpuset(CpusetId::from_index(id))).collect()
     }
 
     fn update_cpuset(&mut self, id: CpusetId) -> Vec<TaskId> {
-        let effective = self.effective_cpus(&self.cpusets[id.index()].cpus_allowed);
-        if self.cpusets[id.index()].effective_cpus == effective {
+        let effective = self.effective_cpus(&self.cpusets[id].cpus_allowed);
+        if self.cpusets[id].effective_cpus == effective {
             return Vec::new();
         }
-        self.cpusets[id.index()].effective_cpus.copy_from(&effective);
+        self.cpusets[id].effective_cpus.copy_from(&effective);
         let belongs = |&task: &TaskId| {
-            let p = &self.tasks[task.index()];
+            let p = &self.tasks[task];
             p.cpuset == id && p.state != TaskState::Dead
         };
         (0..self.tasks.len()).map(TaskId::from_index).filter(belongs).collect()

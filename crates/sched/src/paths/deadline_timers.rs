@@ -20,9 +20,9 @@ impl Sched {
     // kernel avoids this state because it refuses to change the affinity of deadline tasks, which an
     // `affinity` statement can do.
     pub(crate) fn dl_task_offline_migration(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> CpuId {
-        let from = self.tasks[task.index()].cpu;
+        let from = self.tasks[task].cpu;
         let later = self.find_later_rq(ctx, task).filter(|&to| to != from && self.would_be_earliest(task, to));
-        let any = || self.tasks[task.index()].cpus_allowed.first_and(&self.hotplug.active);
+        let any = || self.tasks[task].cpus_allowed.first_and(&self.hotplug.active);
         let to = later.or_else(any).unwrap_or_else(|| self.select_fallback_rq(ctx, from, task));
         self.sub_running_bw(ctx, from, task);
         self.sub_rq_bw(from, task);
@@ -41,7 +41,7 @@ impl Sched {
     /// 3. Any other task becomes runnable on its CPU and may preempt there.
     /// 4. If its CPU now has a task that could be moved, one is pushed to another CPU.
     pub(crate) fn dl_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let cpu = p.cpu;
         if p.dl.server.is_server {
             return self.dl_server_timer(ctx, cpu);
@@ -50,20 +50,20 @@ impl Sched {
             return;
         }
         let _rq = self.rq_lock_clocked(ctx, cpu);
-        if !self.tasks[task.index()].is_queued() {
+        if !self.tasks[task].is_queued() {
             self.replenish_dl_entity(ctx, cpu, task);
             return;
         }
-        let cpu = if self.rqs[cpu.index()].online { cpu } else { self.dl_task_offline_migration(ctx, task) };
+        let cpu = if self.rqs[cpu].online { cpu } else { self.dl_task_offline_migration(ctx, task) };
         self.enqueue_task_dl(ctx, cpu, task, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
         self.report_throttling(ctx, task);
-        let curr = self.rqs[cpu.index()].curr;
-        if self.tasks[curr.index()].class == SchedClass::Deadline {
+        let curr = self.rqs[cpu].curr;
+        if self.tasks[curr].class == SchedClass::Deadline {
             self.check_preempt_curr_dl(ctx, cpu, task);
         } else {
             self.resched_curr(ctx, cpu);
         }
-        if !self.rqs[cpu.index()].dl.pushable.is_empty() {
+        if !self.rqs[cpu].dl.pushable.is_empty() {
             self.push_dl_task(ctx, cpu);
         }
     }
@@ -78,15 +78,15 @@ impl Sched {
     fn dl_server_timer(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         const MIN_EXTENSION_NS: u64 = 1_000_000;
         let server = self.fair_server(cpu);
-        let dl = &self.tasks[server.index()].dl;
+        let dl = &self.tasks[server].dl;
         if !dl.is_throttled || dl.dl_runtime == 0 {
             return;
         }
         let _rq = self.rq_lock_clocked(ctx, cpu);
-        let clock = self.rqs[cpu.index()].clock;
-        let mut expires = self.rqs[ctx.cpu.index()].timers.expired_at();
+        let clock = self.rqs[cpu].clock;
+        let mut expires = self.rqs[ctx.cpu].timers.expired_at();
         let resolution = self.hrtimer_resolution();
-        let dl = &mut self.tasks[server.index()].dl;
+        let dl = &mut self.tasks[server].dl;
         if dl.server.is_armed {
             if time_before(clock, dl.latest_start().wrapping_sub(MIN_EXTENSION_NS)) {
                 forward(&mut expires, ctx.now.0, dl.latest_start().wrapping_sub(clock).max(resolution));
@@ -100,7 +100,7 @@ impl Sched {
         self.enqueue_dl_entity(ctx, cpu, server, flags);
         self.report_server(ctx, cpu, step);
         self.resched_for_server(ctx, cpu);
-        if !self.rqs[cpu.index()].dl.pushable.is_empty() {
+        if !self.rqs[cpu].dl.pushable.is_empty() {
             self.push_dl_task(ctx, cpu);
         }
     }
@@ -111,9 +111,9 @@ impl Sched {
     // expires for a task that left the deadline class on an offline CPU. In fairlab that task stays runnable
     // and runs when the CPU comes back.
     pub(crate) fn inactive_task_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let cpu = self.tasks[task.index()].cpu;
+        let cpu = self.tasks[task].cpu;
         let _rq = self.rq_lock_clocked(ctx, cpu);
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let (is_dead, is_non_contending) = (p.state == TaskState::Dead, p.dl.is_non_contending);
         if !p.dl.server.is_server && (is_dead || p.class != SchedClass::Deadline) {
             if is_dead && is_non_contending {
@@ -123,7 +123,7 @@ impl Sched {
             self.release_admitted(task);
         } else if is_non_contending {
             self.sub_running_bw(ctx, cpu, task);
-            self.tasks[task.index()].dl.is_non_contending = false;
+            self.tasks[task].dl.is_non_contending = false;
         }
     }
 }

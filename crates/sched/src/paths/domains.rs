@@ -59,7 +59,7 @@ impl Sched {
             max_cost: 0,
             latest: self.jiffies + 60 * self.hz,
             next_balance: None,
-            next: self.domains.cpus[cpu.index()].base,
+            next: self.domains.cpus[cpu].base,
             pass: None,
             passed: None,
         }
@@ -114,7 +114,7 @@ impl Sched {
     fn end_domain_pass(&mut self, path: &mut RebalanceDomains, sd: DomainId, result: LbPassResult) {
         path.continue_balancing = result.continue_balancing;
         if result.nr_moved > 0 {
-            let is_idle = self.rqs[path.cpu.index()].is_idle();
+            let is_idle = self.rqs[path.cpu].is_idle();
             path.idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
             path.is_busy = self.counts_as_busy(path.cpu, path.idle);
         }
@@ -137,12 +137,12 @@ impl Sched {
 
     fn end_domains(&mut self, path: &RebalanceDomains) {
         let migration_cost = self.migration_cost_u64();
-        let rq = &mut self.rqs[path.cpu.index()];
+        let rq = &mut self.rqs[path.cpu];
         if path.has_decayed {
             rq.max_idle_balance_cost = path.max_cost.max(migration_cost);
         }
         if let Some(due) = path.next_balance {
-            self.nohz.cpus[path.cpu.index()].next_balance = due;
+            self.nohz.cpus[path.cpu].next_balance = due;
             if self.tunables.changes.ilb_others > 0 && path.idle == CpuIdleType::Idle {
                 self.nohz.next_balance = self.nohz.next_balance.min(due);
             }

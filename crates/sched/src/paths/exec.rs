@@ -24,8 +24,8 @@ impl Sched {
     ///    stays runnable throughout.
     pub fn handle_exec(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
-        let task = self.rqs[cpu.index()].curr;
-        if self.tasks[task.index()].class != SchedClass::Fair {
+        let task = self.rqs[cpu].curr;
+        if self.tasks[task].class != SchedClass::Fair {
             return;
         }
         let flags = WakeFlags { exec: true, ..WakeFlags::default() };
@@ -43,7 +43,7 @@ impl Sched {
     pub(crate) fn exec_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
         self.flush_call_queue(ctx);
         self.finish_arrival(ctx, task);
-        if self.tasks[task.index()].cpu == ctx.cpu {
+        if self.tasks[task].cpu == ctx.cpu {
             self.migrate_from_here(ctx, task, to);
         }
     }

@@ -22,7 +22,7 @@ impl Sched {
     /// its CPU.
     pub fn handle_fork(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
         let task = self.fork_task(ctx, new);
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         (p.state, p.recent_used_cpu) = (TaskState::Running, p.cpu);
         self.wake_up_new_task(ctx, task);
         task
@@ -34,7 +34,7 @@ impl Sched {
         let (has_uclamp, slice) = (new.uclamp.is_some(), new.slice.unwrap_or_default());
         let task = self.new_task(new, ctx.cpu);
         self.report_priority(ctx, task);
-        if self.tasks[task.index()].class == SchedClass::Fair {
+        if self.tasks[task].class == SchedClass::Fair {
             self.set_task_max_allowed_capacity(task);
             if !self.series().is_eevdf() {
                 let rq = self.rq_lock(ctx.cpu);

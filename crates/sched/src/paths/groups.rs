@@ -23,17 +23,17 @@ impl Sched {
     /// Creates a task group with 1024 shares, executed on the CPU of the context.
     pub fn create_group(&mut self, ctx: &mut Ctx<'_>, parent: GroupId) -> GroupId {
         let group = GroupId::from_index(self.groups.len());
-        let next_sibling = self.groups[parent.index()].first_child.replace(group);
-        let uclamp = self.default_clamps.groups.or_else(|| self.groups[parent.index()].uclamp.map(Uclamp::below));
+        let next_sibling = self.groups[parent].first_child.replace(group);
+        let uclamp = self.default_clamps.groups.or_else(|| self.groups[parent].uclamp.map(Uclamp::below));
         self.groups.push(TaskGroup { next_sibling, uclamp, ..TaskGroup::new(Some(parent)) });
         for cpu in self.cpu_ids() {
             let cfs_rq = CfsRqId::from_index(self.cfs_rqs.len());
             let parent_cfs_rq = self.cfs_rq_of_group(parent, cpu);
-            let parent_entity = self.cfs_rqs[parent_cfs_rq.index()].entity;
+            let parent_entity = self.cfs_rqs[parent_cfs_rq].entity;
             let entity = EntityId::from_index(self.entities.len());
             let mut se = SchedEntity::new(EntityOwner::Group(cfs_rq), parent_cfs_rq);
             se.parent = parent_entity;
-            se.depth = parent_entity.map_or(0, |parent| self.entities[parent.index()].depth + 1);
+            se.depth = parent_entity.map_or(0, |parent| self.entities[parent].depth + 1);
             self.entities.push(se);
             let mut queue = CfsRq::new(cpu, group);
             queue.timeline = Timeline::with_capacity(GROUP_TIMELINE_CAPACITY);
@@ -74,7 +74,7 @@ impl Sched {
         }
         let is_limited = bandwidth.quota().is_some();
         let nr_cpus = self.rqs.len();
-        let pool = &mut self.groups[group.index()].bandwidth;
+        let pool = &mut self.groups[group].bandwidth;
         pool.throttled.reserve(nr_cpus);
         let before = pool.stats.burst_time;
         pool.set(bandwidth);
@@ -88,7 +88,7 @@ impl Sched {
                 continue;
             }
             let id = self.cfs_rq_of_group(group, cpu);
-            let cfs_rq = &mut self.cfs_rqs[id.index()];
+            let cfs_rq = &mut self.cfs_rqs[id];
             cfs_rq.runtime_enabled = is_limited;
             cfs_rq.runtime_remaining = 0;
             if cfs_rq.throttled {

@@ -37,14 +37,14 @@ impl Sched {
             return false;
         }
         ctx.charge(KernelOp::IdleEnter);
-        if self.rqs[cpu.index()].need_resched {
+        if self.rqs[cpu].need_resched {
             return false;
         }
         if tick == IdleTick::Retain {
             return true;
         }
-        self.rqs[cpu.index()].idle_calls += 1;
-        if tick == IdleTick::Stop && !core::mem::replace(&mut self.rqs[cpu.index()].tick_stopped, true) {
+        self.rqs[cpu].idle_calls += 1;
+        if tick == IdleTick::Stop && !core::mem::replace(&mut self.rqs[cpu].tick_stopped, true) {
             self.nohz_balance_enter_idle(cpu);
         }
         true
@@ -53,7 +53,7 @@ impl Sched {
     /// Records the exit latency of the CPU's idle state, or `None` outside idle states (`idle_set_state()`).
     /// The search for an idle CPU for a new task prefers a short exit latency.
     pub fn set_idle_exit_latency(&mut self, cpu: CpuId, latency: Option<Nanos>) {
-        self.rqs[cpu.index()].idle_exit_latency = latency;
+        self.rqs[cpu].idle_exit_latency = latency;
     }
 
     /// Reschedules all idle CPUs (`wake_up_all_idle_cpus()`), so that each enters its loop again and its
@@ -62,7 +62,7 @@ impl Sched {
     /// This includes the executing CPU if it idles, because the process that requests this runs there.
     pub fn wake_up_all_idle_cpus(&mut self, ctx: &mut Ctx<'_>) {
         for cpu in self.cpu_ids() {
-            let rq = &self.rqs[cpu.index()];
+            let rq = &self.rqs[cpu];
             if rq.curr == rq.idle && self.is_online(cpu) {
                 self.resched_curr(ctx, cpu);
             }
@@ -72,11 +72,11 @@ impl Sched {
     /// Leaves the loop of the idle task on the executing CPU: its tick runs again.
     pub fn handle_idle_exit(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::IdleExit);
-        self.rqs[ctx.cpu.index()].tick_stopped = false;
+        self.rqs[ctx.cpu].tick_stopped = false;
     }
 
     /// Whether the tick of a CPU is stopped.
     pub fn is_tick_stopped(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu.index()].tick_stopped
+        self.rqs[cpu].tick_stopped
     }
 }

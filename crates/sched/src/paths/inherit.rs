@@ -16,7 +16,7 @@ use crate::types::ids::TaskId;
 impl Sched {
     /// Returns the position that a task has among the waiters of a mutex if it is queued now.
     pub fn waiter_key(&self, task: TaskId) -> WaiterKey {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let prio = p.prio().min(MAX_RT_PRIO);
         WaiterKey { prio, deadline: if prio < 0 { p.dl.deadline } else { 0 } }
     }
@@ -33,18 +33,18 @@ impl Sched {
     /// 4. A task whose priority is lowered goes ahead of the others of its real-time priority.
     pub fn inherit_priority(&mut self, ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) {
         let inherited = self.inherited_prio(waiter);
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let (cpu, old_class, old_prio, normal_prio) = (p.cpu, p.class, p.prio(), p.normal_prio());
         let prio = normal_prio.min(inherited);
         let is_changed = prio != old_prio || prio < 0;
         if !is_changed && p.pi_top_task == waiter {
-            self.tasks[task.index()].pi_prio = inherited;
+            self.tasks[task].pi_prio = inherited;
             return;
         }
         let rq = self.rq_lock_clocked(ctx, cpu);
-        self.tasks[task.index()].pi_top_task = waiter;
+        self.tasks[task].pi_top_task = waiter;
         if !is_changed {
-            self.tasks[task.index()].pi_prio = inherited;
+            self.tasks[task].pi_prio = inherited;
             self.balance_callbacks(ctx, cpu);
             return;
         }
@@ -54,8 +54,8 @@ impl Sched {
         ctx.report(Event::Priority { task, prio, is_inherited: true, on: ctx.cpu });
         self.end_delay_for_class(ctx, &rq, task, class_of(prio));
         let taken = self.sched_change_begin(ctx, &rq, task, how.moved);
-        let donated = waiter.filter(|_| prio < 0).map(|waiter| self.tasks[waiter.index()].dl);
-        let p = &mut self.tasks[task.index()];
+        let donated = waiter.filter(|_| prio < 0).map(|waiter| self.tasks[waiter].dl);
+        let p = &mut self.tasks[task];
         p.dl.inherited = match donated {
             Some(donor) if normal_prio >= 0 || (inherited < 0 && donor.preempts(&p.dl)) => {
                 how.replenish = true;

@@ -15,7 +15,7 @@ impl Sched {
         if !self.is_polling(ctx.cpu) {
             ctx.charge(KernelOp::IpiReceive);
         }
-        self.rqs[ctx.cpu.index()].ipi_pending[kind as usize] = false;
+        self.rqs[ctx.cpu].ipi_pending[kind as usize] = false;
         if kind == IpiKind::CallFunction {
             self.flush_call_queue(ctx);
         }
@@ -26,14 +26,14 @@ impl Sched {
     /// under one lock.
     pub(crate) fn flush_call_queue(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
-        let nr_calls = self.rqs[cpu.index()].call_queue.len();
+        let nr_calls = self.rqs[cpu].call_queue.len();
         for _ in 0..nr_calls {
-            let call = self.rqs[cpu.index()].call_queue.pop_front().expect("counted above");
+            let call = self.rqs[cpu].call_queue.pop_front().expect("counted above");
             match call {
-                CallFunction::Wake(_) => self.rqs[cpu.index()].call_queue.push_back(call),
+                CallFunction::Wake(_) => self.rqs[cpu].call_queue.push_back(call),
                 CallFunction::NohzKick => self.nohz_csd_func(ctx, cpu),
                 CallFunction::HrtickStart => {
-                    self.rqs[cpu.index()].hrtick_csd_pending = false;
+                    self.rqs[cpu].hrtick_csd_pending = false;
                     self.hrtick_restart(ctx, cpu);
                 }
                 CallFunction::RtPush { root_domain } => self.rto_push_irq_work(ctx, root_domain),

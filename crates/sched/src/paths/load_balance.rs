@@ -214,7 +214,7 @@ impl Sched {
         env.flags.all_pinned = true;
         env.flags.emptied = false;
         env.decision.nr_moved = 0;
-        let nr_running = self.rqs[busiest.index()].nr_running;
+        let nr_running = self.rqs[busiest].nr_running;
         if nr_running <= 1 {
             return self.finish_pulling(ctx, pass);
         }
@@ -289,7 +289,7 @@ impl Sched {
             return false;
         }
         if env.idle == CpuIdleType::NewlyIdle {
-            let rq = &self.rqs[env.dst_cpu.index()];
+            let rq = &self.rqs[env.dst_cpu];
             return rq.nr_running == 0 && !rq.ttwu_pending;
         }
         self.refresh_lb_cache_in(env.sd);
@@ -408,7 +408,7 @@ impl Sched {
         env.decision.verdict = verdict;
         ctx.report(Event::BalanceDecision(&env.decision));
         let cpus = core::mem::replace(&mut env.cpus, CpuMask::new(1));
-        self.masks[ctx.cpu.index()].balance = cpus;
+        self.masks[ctx.cpu].balance = cpus;
         LbPassResult {
             nr_moved: if verdict == BalanceVerdict::Moved { env.decision.nr_moved } else { 0 },
             continue_balancing: verdict != BalanceVerdict::NotOurs,
@@ -431,7 +431,7 @@ impl Sched {
     /// Takes the CPU mask for balancing passes of a CPU. The mask that replaces it meanwhile does not
     /// allocate.
     fn take_balance_mask(&mut self, cpu: CpuId) -> CpuMask {
-        let mask = core::mem::replace(&mut self.masks[cpu.index()].balance, CpuMask::new(1));
+        let mask = core::mem::replace(&mut self.masks[cpu].balance, CpuMask::new(1));
         debug_assert!(mask.nr_cpus() == self.rqs.len(), "balancing passes of a CPU do not nest");
         mask
     }

@@ -16,7 +16,7 @@ use crate::paths::sched::Sched;
 use crate::state::topology::{DomainId, SchedDomain, SdFlags};
 use crate::types::features::Feature;
 use crate::types::idle_type::CpuIdleType;
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, TaskId};
 
 /// Modulus of the NI_RANDOM draw.
 const NI_RANDOM_MODULUS: u32 = 1024;
@@ -139,7 +139,7 @@ impl Sched {
     ///    of tickless CPUs.
     pub(crate) fn begin_newidle(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<NewIdleBalance, NewIdleResult> {
         self.update_misfit_status(ctx, cpu, None);
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         if rq.ttwu_pending {
             return Err(NewIdleResult::Nothing);
         }
@@ -156,7 +156,7 @@ impl Sched {
             cost: 0,
             pulled: false,
             continue_balancing: true,
-            next: self.domains.cpus[cpu.index()].base,
+            next: self.domains.cpus[cpu].base,
             stage: NewIdleStage::Blocked,
         };
         if let Some(base) = path.next {
@@ -215,7 +215,7 @@ impl Sched {
                 NewIdleStage::RelockAfterTickless => {
                     let result = self.newidle_result(path);
                     if result != NewIdleResult::Nothing {
-                        self.rqs[cpu.index()].idle_stamp = 0;
+                        self.rqs[cpu].idle_stamp = 0;
                     }
                     return Step::Done(result);
                 }
@@ -233,7 +233,7 @@ impl Sched {
             self.update_next_balance(sd, &mut path.next_balance);
             let domain = &self.domains.domains[sd];
             path.next = domain.parent;
-            if self.rqs[path.cpu.index()].avg_idle < path.cost + domain.max_newidle_lb_cost {
+            if self.rqs[path.cpu].avg_idle < path.cost + domain.max_newidle_lb_cost {
                 return;
             }
             if domain.flags.intersects(SdFlags::BALANCE_NEWIDLE) {
@@ -270,14 +270,14 @@ impl Sched {
         if self.series().is_eevdf() {
             return path.pulled || !path.continue_balancing;
         }
-        let rq = &self.rqs[path.cpu.index()];
+        let rq = &self.rqs[path.cpu];
         path.pulled || rq.nr_running > 0 || rq.ttwu_pending
     }
 
     /// Determines the result. A task that other CPUs have enqueued here meanwhile counts like a pulled task.
     fn newidle_result(&mut self, path: &NewIdleBalance) -> NewIdleResult {
-        let h_nr_running = self.cfs_rqs[path.cpu.index()].h_nr_running;
-        let rq = &mut self.rqs[path.cpu.index()];
+        let h_nr_running = self.cfs_rqs[CfsRqId::root(path.cpu)].h_nr_running;
+        let rq = &mut self.rqs[path.cpu];
         rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(path.cost);
         if rq.nr_running != h_nr_running {
             NewIdleResult::Retry
@@ -291,9 +291,9 @@ impl Sched {
     /// Ends the balancing with `result`. Returns false if the blocked load of tickless CPUs must still be
     /// updated.
     fn end_newidle(&mut self, path: &mut NewIdleBalance, result: NewIdleResult) -> bool {
-        let of = &mut self.nohz.cpus[path.cpu.index()];
+        let of = &mut self.nohz.cpus[path.cpu];
         of.next_balance = of.next_balance.min(path.next_balance);
-        let rq = &mut self.rqs[path.cpu.index()];
+        let rq = &mut self.rqs[path.cpu];
         if result != NewIdleResult::Nothing {
             rq.idle_stamp = 0;
             return true;
@@ -312,7 +312,7 @@ impl Sched {
         if !self.features.has(Feature::NiRandom) {
             return Some(1);
         }
-        let draw = prandom_u32_state(&mut self.rqs[cpu.index()].rnd_state) % NI_RANDOM_MODULUS;
+        let draw = prandom_u32_state(&mut self.rqs[cpu].rnd_state) % NI_RANDOM_MODULUS;
         let odds = 1 + self.domains.domains[sd].newidle_ratio;
         (draw <= odds).then_some((NI_RANDOM_MODULUS + odds / 2) / odds)
     }

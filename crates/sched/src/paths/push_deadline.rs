@@ -12,8 +12,8 @@ use crate::types::ids::{CpuId, TaskId};
 impl Sched {
     /// Pushes tasks if a woken task does not preempt on its CPU and may use others.
     pub(crate) fn task_woken_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        let (p, rq) = (&self.tasks[task.index()], &self.rqs[cpu.index()]);
-        let curr = &self.tasks[rq.curr.index()];
+        let (p, rq) = (&self.tasks[task], &self.rqs[cpu]);
+        let curr = &self.tasks[rq.curr];
         if !p.on_cpu
             && !rq.need_resched
             && p.nr_cpus_allowed > 1
@@ -27,12 +27,12 @@ impl Sched {
     /// Pulls tasks if the previous task has left the queue (`balance_dl()`). Returns whether the CPU has work
     /// of this class or a higher one.
     pub(crate) fn balance_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
-        let p = &self.tasks[prev.index()];
-        if p.class == SchedClass::Deadline && !p.dl.is_queued && self.rqs[cpu.index()].online {
+        let p = &self.tasks[prev];
+        if p.class == SchedClass::Deadline && !p.dl.is_queued && self.rqs[cpu].online {
             self.pull_dl_task(ctx, cpu);
         }
-        let rq = &self.rqs[cpu.index()];
-        rq.dl.nr_running > 0 || self.tasks[rq.stop.index()].is_queued()
+        let rq = &self.rqs[cpu];
+        rq.dl.nr_running > 0 || self.tasks[rq.stop].is_queued()
     }
 
     /// Pushes tasks until none can be pushed.
@@ -46,9 +46,9 @@ impl Sched {
     /// If its deadline is before that of the running task, and the running task may use other CPUs, this CPU
     /// reschedules instead.
     pub(crate) fn push_dl_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         let Some((_, task)) = rq.dl.pushable.first().filter(|_| rq.dl.overloaded) else { return false };
-        let (p, curr) = (&self.tasks[task.index()], &self.tasks[rq.curr.index()]);
+        let (p, curr) = (&self.tasks[task], &self.tasks[rq.curr]);
         let is_earlier = time_before(p.dl.deadline, curr.dl.deadline);
         if curr.class == SchedClass::Deadline && is_earlier && curr.nr_cpus_allowed > 1 {
             self.resched_curr(ctx, cpu);
@@ -73,7 +73,7 @@ impl Sched {
             if source != this_cpu && self.may_have_earlier_dl(source, this_cpu) {
                 let _theirs = self.rq_lock_charged(ctx, source);
                 if let Some(task) = self.find_pullable_dl_task(source, this_cpu, earliest_pulled) {
-                    earliest_pulled = self.tasks[task.index()].dl.deadline;
+                    earliest_pulled = self.tasks[task].dl.deadline;
                     self.move_pushed_task(ctx, task, this_cpu);
                     has_pulled = true;
                 }
@@ -87,7 +87,7 @@ impl Sched {
 
     /// Whether `source` may have a waiting task with an earlier deadline than all tasks of `this_cpu`.
     fn may_have_earlier_dl(&self, source: CpuId, this_cpu: CpuId) -> bool {
-        let (source_dl, this_dl) = (&self.rqs[source.index()].dl, &self.rqs[this_cpu.index()].dl);
+        let (source_dl, this_dl) = (&self.rqs[source].dl, &self.rqs[this_cpu].dl);
         this_dl.nr_running == 0 || !time_before(this_dl.earliest_curr, source_dl.earliest_next)
     }
 
@@ -95,16 +95,16 @@ impl Sched {
     /// of all tasks on `this_cpu` and of the tasks pulled so far, and the task must not be about to preempt
     /// on its own CPU.
     fn find_pullable_dl_task(&self, source: CpuId, this_cpu: CpuId, earliest_pulled: u64) -> Option<TaskId> {
-        let rq = &self.rqs[source.index()];
+        let rq = &self.rqs[source];
         if rq.dl.nr_running <= 1 {
             return None;
         }
         let may_come = |&task: &TaskId| {
-            let p = &self.tasks[task.index()];
+            let p = &self.tasks[task];
             !p.on_cpu && p.cpus_allowed.contains(this_cpu)
         };
         let task = rq.dl.pushable.iter().find(may_come)?;
-        let (p, curr) = (&self.tasks[task.index()], &self.tasks[rq.curr.index()]);
+        let (p, curr) = (&self.tasks[task], &self.tasks[rq.curr]);
         // An idle task has no deadline: what is stored there is that of the fair server.
         let curr_deadline = if curr.class == SchedClass::Idle { 0 } else { curr.dl.deadline };
         let is_wanted = time_before(p.dl.deadline, earliest_pulled)

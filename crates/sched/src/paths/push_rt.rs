@@ -24,17 +24,17 @@ impl Sched {
     /// If the task should run here, because its priority is above that of the running task, the CPU only
     /// reschedules.
     fn push_rt_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         if !rq.rt.overloaded {
             return false;
         }
         let Some((prio, task)) = rq.rt.pushable.first() else { return false };
-        if prio < self.tasks[rq.curr.index()].prio() {
+        if prio < self.tasks[rq.curr].prio() {
             self.resched_curr(ctx, cpu);
             return false;
         }
         let Some(target) = self.find_lowest_rq(ctx, task) else { return false };
-        if target == cpu || self.rqs[target.index()].rt.highest_curr <= prio {
+        if target == cpu || self.rqs[target].rt.highest_curr <= prio {
             return false;
         }
         self.move_pushed_task(ctx, task, target);
@@ -60,7 +60,7 @@ impl Sched {
         let mut pulled = false;
         let mut next = self.rt_root.overload.cpus().first();
         while let Some(cpu) = next {
-            let (cpu_rt, this_rt) = (&self.rqs[cpu.index()].rt, &self.rqs[this_cpu.index()].rt);
+            let (cpu_rt, this_rt) = (&self.rqs[cpu].rt, &self.rqs[this_cpu].rt);
             if cpu != this_cpu && cpu_rt.highest_next < this_rt.highest_curr {
                 let _theirs = self.rq_lock_charged(ctx, cpu);
                 if let Some(task) = self.task_to_pull(cpu, this_cpu) {
@@ -77,19 +77,19 @@ impl Sched {
 
     fn task_to_pull(&self, from: CpuId, to: CpuId) -> Option<TaskId> {
         let may_come = |&(_, task): &(Prio, TaskId)| {
-            let p = &self.tasks[task.index()];
+            let p = &self.tasks[task];
             !p.on_cpu && p.cpus_allowed.contains(to)
         };
-        let rq = &self.rqs[from.index()];
+        let rq = &self.rqs[from];
         let (prio, task) = rq.rt.pushable.iter().find(may_come)?;
-        let is_above_all = prio < self.rqs[to.index()].rt.highest_curr;
-        let preempts_at_home = prio < self.tasks[rq.curr.index()].prio();
+        let is_above_all = prio < self.rqs[to].rt.highest_curr;
+        let preempts_at_home = prio < self.tasks[rq.curr].prio();
         (is_above_all && !preempts_at_home).then_some(task)
     }
 
     /// Moves a waiting real-time or deadline task to another CPU, under both locks.
     pub(crate) fn move_pushed_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, to: CpuId) {
-        let from = self.tasks[task.index()].cpu;
+        let from = self.tasks[task].cpu;
         ctx.charge(KernelOp::DetachTask);
         let from = self.rq_lock_clocked(ctx, from);
         self.deactivate_task(ctx, &from, task, DequeueFlags::default());
@@ -101,7 +101,7 @@ impl Sched {
 
     /// Handles a push request on the executing CPU.
     pub(crate) fn push_if_waiting(&mut self, ctx: &mut Ctx<'_>) {
-        if self.rqs[ctx.cpu.index()].rt.pushable.first().is_some() {
+        if self.rqs[ctx.cpu].rt.pushable.first().is_some() {
             self.push_rt_tasks(ctx, ctx.cpu);
         }
     }
@@ -109,17 +109,17 @@ impl Sched {
     /// Pulls tasks if the running task is not queued any more and no task of its priority is left. Returns
     /// whether the CPU has real-time work, in which case lower classes need not balance.
     pub(crate) fn balance_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
-        let p = &self.tasks[prev.index()];
-        if !p.rt.on_rq && self.rqs[cpu.index()].online && self.rqs[cpu.index()].rt.highest_curr > p.prio() {
+        let p = &self.tasks[prev];
+        if !p.rt.on_rq && self.rqs[cpu].online && self.rqs[cpu].rt.highest_curr > p.prio() {
             self.pull_rt_task(ctx, cpu);
         }
-        self.rqs[cpu.index()].rt.queued
+        self.rqs[cpu].rt.queued
     }
 
     /// Pushes a woken task at once if it will not run soon on this CPU.
     pub(crate) fn task_woken_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        let p = &self.tasks[task.index()];
-        let has_to_wait = !p.on_cpu && !self.rqs[cpu.index()].need_resched && p.nr_cpus_allowed > 1;
+        let p = &self.tasks[task];
+        let has_to_wait = !p.on_cpu && !self.rqs[cpu].need_resched && p.nr_cpus_allowed > 1;
         if has_to_wait && self.is_curr_in_the_way(cpu, task) {
             self.push_rt_tasks(ctx, cpu);
         }

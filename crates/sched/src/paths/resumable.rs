@@ -30,6 +30,7 @@ use crate::paths::wake::WakePath;
 use crate::rules::wakeup::search::ScanBudget;
 use crate::state::State;
 use crate::state::task::OnRq;
+use crate::types::arena::Arena;
 use crate::types::ids::{CpuId, TaskId};
 use alloc::vec::Vec;
 
@@ -161,7 +162,7 @@ pub(crate) struct CpuPathStack {
 pub(crate) struct PathStacks {
     yield_mode: YieldMode,
     /// Empty until yielding is enabled for the first time.
-    cpus: Vec<CpuPathStack>,
+    cpus: Arena<CpuId, CpuPathStack>,
     /// Wake-ups of tasks with delayed dequeue that are between two runqueues: task and CPU of the waker.
     pub(crate) wakeups_of_migrating: Vec<(TaskId, CpuId)>,
 }
@@ -184,13 +185,13 @@ impl PathStacks {
     /// Returns the stack of `cpu`; `None` if yielding was never enabled.
     #[inline]
     pub(crate) fn of(&self, cpu: CpuId) -> Option<&CpuPathStack> {
-        self.cpus.get(cpu.index())
+        self.cpus.get(cpu)
     }
 
     /// Mutable form of [`PathStacks::of`].
     #[inline]
     pub(crate) fn of_mut(&mut self, cpu: CpuId) -> Option<&mut CpuPathStack> {
-        self.cpus.get_mut(cpu.index())
+        self.cpus.get_mut(cpu)
     }
 }
 
@@ -235,7 +236,7 @@ impl Sched {
         let nr_cpus = self.rqs.len();
         self.path_stacks.yield_mode = pausing;
         if self.path_stacks.yields() && self.path_stacks.cpus.is_empty() {
-            self.path_stacks.cpus.resize_with(nr_cpus, CpuPathStack::default);
+            self.path_stacks.cpus = (0..nr_cpus).map(|_| CpuPathStack::default()).collect();
         }
     }
 
@@ -322,7 +323,7 @@ impl Sched {
                 }
             });
         });
-        self.path_stacks.cpus[cpu.index()].wake = wake;
+        self.path_stacks.cpus[cpu].wake = wake;
     }
 
     /// Calls `act` with yielding switched off.
@@ -339,7 +340,7 @@ impl Sched {
     /// lock in this case. If the task's CPU is about to switch away from it, newly-idle balancing of that CPU
     /// is completed first.
     pub(crate) fn finish_arrival(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if p.on_rq == OnRq::Migrating {
             for cpu in self.cpu_ids() {
                 if self.path_stacks.of(cpu).is_some_and(|stack| stack.has_detached_task(self, task)) {

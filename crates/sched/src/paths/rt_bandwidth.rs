@@ -32,16 +32,16 @@ impl Sched {
                 continue;
             }
             if !self.features.has(Feature::RtRuntimeShare) {
-                self.rqs[cpu.index()].rt.borrowed = 0;
+                self.rqs[cpu].rt.borrowed = 0;
             }
-            let rt = &self.rqs[cpu.index()].rt;
+            let rt = &self.rqs[cpu].rt;
             if rt.rt_time == 0 && rt.nr_running == 0 {
                 continue;
             }
             let _rq = self.rq_lock_clocked(ctx, cpu);
             let may_run = self.end_rt_period(cpu, nr_periods);
             self.report_rt_throttling(ctx, cpu);
-            let rt = &self.rqs[cpu.index()].rt;
+            let rt = &self.rqs[cpu].rt;
             is_needed |= rt.rt_time > 0 || rt.nr_running > 0;
             is_throttled |= rt.throttled;
             if may_run && rt.nr_running > 0 {

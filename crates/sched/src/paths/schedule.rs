@@ -11,7 +11,7 @@ use crate::paths::newidle::{NewIdleResult, NewIdleSchedule, NewIdleSite};
 use crate::paths::sched::Sched;
 use crate::state::lock::RqGuard;
 use crate::state::task::{SchedClass, TaskState};
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::work::KernelOp;
 
 impl Sched {
@@ -23,7 +23,7 @@ impl Sched {
             if !self.run_softirqs_before_schedule(ctx) {
                 return;
             }
-            if !self.rqs[ctx.cpu.index()].need_resched {
+            if !self.rqs[ctx.cpu].need_resched {
                 return;
             }
         }
@@ -32,8 +32,8 @@ impl Sched {
 
     /// Blocks the running task until it is woken.
     pub fn handle_block(&mut self, ctx: &mut Ctx<'_>) {
-        let curr = self.rqs[ctx.cpu.index()].curr;
-        self.tasks[curr.index()].state = TaskState::Interruptible;
+        let curr = self.rqs[ctx.cpu].curr;
+        self.tasks[curr].state = TaskState::Interruptible;
         self.schedule(ctx);
     }
 
@@ -42,26 +42,26 @@ impl Sched {
     /// The task counts as waiting for I/O until it runs again. Each enqueue until then requests a higher
     /// frequency.
     pub fn handle_block_io(&mut self, ctx: &mut Ctx<'_>) {
-        let curr = self.rqs[ctx.cpu.index()].curr;
-        self.tasks[curr.index()].in_iowait = true;
+        let curr = self.rqs[ctx.cpu].curr;
+        self.tasks[curr].in_iowait = true;
         self.handle_block(ctx);
     }
 
     /// Ends the running task.
     pub fn handle_exit(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::Exit);
-        let curr = self.rqs[ctx.cpu.index()].curr;
-        self.tasks[curr.index()].state = TaskState::Dead;
+        let curr = self.rqs[ctx.cpu].curr;
+        self.tasks[curr].state = TaskState::Dead;
         self.schedule(ctx);
     }
 
     /// Lets the running task yield to others (`sched_yield()`).
     pub fn handle_yield(&mut self, ctx: &mut Ctx<'_>) {
         let guard = self.rq_lock(ctx.cpu);
-        let rq = &mut self.rqs[ctx.cpu.index()];
+        let rq = &mut self.rqs[ctx.cpu];
         rq.stats.yld_count += 1;
         let curr = rq.curr;
-        match self.tasks[curr.index()].class {
+        match self.tasks[curr].class {
             SchedClass::Fair => self.yield_task_fair(ctx, &guard),
             SchedClass::RealTime => self.yield_task_rt(ctx.cpu),
             SchedClass::Deadline => self.yield_task_dl(ctx, &guard),
@@ -72,13 +72,13 @@ impl Sched {
 
     /// Whether the balancing softirq is pending on a CPU.
     pub fn is_softirq_pending(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu.index()].sched_softirq
+        self.rqs[cpu].sched_softirq
     }
 
     /// Picks the next task on the executing CPU and switches to it, and repeats while rescheduling is due.
     pub(crate) fn schedule(&mut self, ctx: &mut Ctx<'_>) {
         loop {
-            if !self.schedule_once(ctx) || !self.rqs[ctx.cpu.index()].need_resched {
+            if !self.schedule_once(ctx) || !self.rqs[ctx.cpu].need_resched {
                 return;
             }
         }
@@ -87,8 +87,8 @@ impl Sched {
     /// Runs one round of [`Sched::schedule`]. Returns false if the path has yielded.
     fn schedule_once(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let cpu = ctx.cpu;
-        let prev = self.rqs[cpu.index()].curr;
-        self.rqs[cpu.index()].stats.sched_count += 1;
+        let prev = self.rqs[cpu].curr;
+        self.rqs[cpu].stats.sched_count += 1;
         if self.uses_hrtick() {
             self.hrtick_clear(ctx, cpu);
         }
@@ -102,8 +102,8 @@ impl Sched {
             self.switch_to(ctx, cpu, prev, prev);
             return true;
         }
-        if self.tasks[prev.index()].state != TaskState::Running {
-            let special = self.tasks[prev.index()].state == TaskState::Dead;
+        if self.tasks[prev].state != TaskState::Running {
+            let special = self.tasks[prev].state == TaskState::Dead;
             let flags = DequeueFlags { sleep: true, special, ..DequeueFlags::default() };
             self.deactivate_task(ctx, &rq, prev, flags);
         }
@@ -116,7 +116,7 @@ impl Sched {
     /// Whether the idle task goes on because nothing is runnable. Only 6.12 decides this before it picks a task, without
     /// newly-idle balancing (`SM_IDLE`).
     fn stays_idle(&self, cpu: CpuId) -> bool {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         self.series.is_eevdf() && rq.curr == rq.idle && rq.nr_running == 0
     }
 
@@ -132,16 +132,16 @@ impl Sched {
         };
         let Some(next) = next else { return };
         self.switch_to(ctx, cpu, prev, next);
-        if self.rqs[cpu.index()].need_resched {
+        if self.rqs[cpu].need_resched {
             self.schedule(ctx);
         }
     }
 
     fn switch_to(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
-        self.rqs[cpu.index()].need_resched = false;
+        self.rqs[cpu].need_resched = false;
         self.clear_resched_latency(cpu);
         // An I/O wait of the task is over.
-        self.tasks[next.index()].in_iowait = false;
+        self.tasks[next].in_iowait = false;
         if next == prev {
             self.end_clock_skip_late(cpu);
             self.balance_callbacks(ctx, cpu);
@@ -161,13 +161,13 @@ impl Sched {
 
     fn context_switch(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
         ctx.charge(KernelOp::ContextSwitch);
-        self.rqs[cpu.index()].nr_switches += 1;
+        self.rqs[cpu].nr_switches += 1;
         self.set_curr(cpu, next);
         self.sched_info_switch(cpu, prev, next);
         self.end_clock_skip_late(cpu);
-        self.tasks[prev.index()].on_cpu = false;
-        self.tasks[next.index()].on_cpu = true;
-        let prev_state = match self.tasks[prev.index()].state {
+        self.tasks[prev].on_cpu = false;
+        self.tasks[next].on_cpu = true;
+        let prev_state = match self.tasks[prev].state {
             TaskState::Dead => PrevState::Dead,
             TaskState::Interruptible => PrevState::Blocked,
             _ => PrevState::Runnable,
@@ -179,8 +179,8 @@ impl Sched {
         }
         ctx.emit(Effect::Switch { cpu, prev, next, prev_state });
         self.balance_callbacks(ctx, cpu);
-        if prev_state == PrevState::Dead && self.tasks[prev.index()].class == SchedClass::Fair {
-            let se = self.tasks[prev.index()].se;
+        if prev_state == PrevState::Dead && self.tasks[prev].class == SchedClass::Fair {
+            let se = self.tasks[prev].se;
             self.remove_entity_load_avg(ctx, se);
         }
     }
@@ -194,8 +194,8 @@ impl Sched {
     ///    highest class with work picks.
     fn pick_next_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
         let cpu = rq.cpu();
-        let prev_class = self.tasks[prev.index()].class;
-        let only_fair = self.rqs[cpu.index()].nr_running == self.cfs_rqs[cpu.index()].h_nr_running;
+        let prev_class = self.tasks[prev].class;
+        let only_fair = self.rqs[cpu].nr_running == self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running;
         if prev_class <= SchedClass::Fair && only_fair {
             return self.pick_fair_or_balance(ctx, rq, prev, None);
         }
@@ -216,7 +216,7 @@ impl Sched {
             match brought {
                 Some(NewIdleResult::Retry) => return self.pick_among_classes(ctx, rq, prev),
                 Some(NewIdleResult::Nothing) => {
-                    if self.series.is_eevdf() && prev == self.rqs[cpu.index()].idle {
+                    if self.series.is_eevdf() && prev == self.rqs[cpu].idle {
                         return Some(prev);
                     }
                     self.put_prev_task(ctx, rq, prev);
@@ -228,8 +228,8 @@ impl Sched {
                 if let Some(next) = self.pick_next_task_eevdf(ctx, rq, prev) {
                     return Some(next);
                 }
-            } else if self.cfs_rqs[cpu.index()].nr_running > 0 {
-                if self.tasks[prev.index()].class != SchedClass::Fair {
+            } else if self.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
+                if self.tasks[prev].class != SchedClass::Fair {
                     self.put_prev_task(ctx, rq, prev);
                     return Some(self.pick_next_task_fair_fresh(ctx, cpu));
                 }
@@ -267,7 +267,7 @@ impl Sched {
         loop {
             match self.first_above_fair(cpu) {
                 None => {
-                    let is_idle = prev == self.rqs[cpu.index()].idle;
+                    let is_idle = prev == self.rqs[cpu].idle;
                     let next = self.pick_next_task_eevdf(ctx, rq, prev);
                     return if is_idle { Some(next.unwrap_or(prev)) } else { next };
                 }
@@ -286,8 +286,8 @@ impl Sched {
 
     /// Returns the task that the classes above the fair one would pick. The idle task stands for the fair server.
     fn first_above_fair(&self, cpu: CpuId) -> Option<TaskId> {
-        let rq = &self.rqs[cpu.index()];
-        let stop = Some(rq.stop).filter(|stop| self.tasks[stop.index()].is_queued());
+        let rq = &self.rqs[cpu];
+        let stop = Some(rq.stop).filter(|stop| self.tasks[*stop].is_queued());
         let real_time = || rq.rt.queued.then(|| rq.rt.queues.first()).flatten();
         stop.or_else(|| rq.dl.tasks.first().map(|(_, task)| task)).or_else(real_time)
     }
@@ -295,8 +295,8 @@ impl Sched {
     /// Lets the classes pull work, from the running task's class downwards, until one has some. Returns false
     /// if the path has yielded.
     fn balance_classes(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
-        let prev_class = self.tasks[prev.index()].class;
-        let has_stop = |sched: &Self| sched.tasks[sched.rqs[cpu.index()].stop.index()].is_queued();
+        let prev_class = self.tasks[prev].class;
+        let has_stop = |sched: &Self| sched.tasks[sched.rqs[cpu].stop].is_queued();
         if prev_class == SchedClass::Stop && has_stop(self) {
             return true;
         }
@@ -304,14 +304,14 @@ impl Sched {
             return true;
         }
         if prev_class >= SchedClass::RealTime
-            && (self.balance_rt(ctx, cpu, prev) || has_stop(self) || self.rqs[cpu.index()].dl.nr_running > 0)
+            && (self.balance_rt(ctx, cpu, prev) || has_stop(self) || self.rqs[cpu].dl.nr_running > 0)
         {
             return true;
         }
         let has_work = if self.series.is_eevdf() {
-            self.cfs_rqs[cpu.index()].nr_running > 0
+            self.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0
         } else {
-            self.rqs[cpu.index()].nr_running > 0
+            self.rqs[cpu].nr_running > 0
         };
         prev_class < SchedClass::Fair
             || has_work
@@ -337,10 +337,10 @@ impl Sched {
     }
 
     fn pick_by_class(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> TaskId {
-        let stop = self.rqs[cpu.index()].stop;
-        if self.tasks[stop.index()].is_queued() {
-            let se = self.tasks[stop.index()].se;
-            self.entities[se.index()].exec_start = self.rqs[cpu.index()].clock_task;
+        let stop = self.rqs[cpu].stop;
+        if self.tasks[stop].is_queued() {
+            let se = self.tasks[stop].se;
+            self.entities[se].exec_start = self.rqs[cpu].clock_task;
             return stop;
         }
         if let Some(task) = self.pick_next_task_dl(ctx, cpu) {
@@ -349,7 +349,7 @@ impl Sched {
         if let Some(task) = self.pick_next_task_rt(ctx, cpu) {
             return task;
         }
-        if self.cfs_rqs[cpu.index()].nr_running > 0 {
+        if self.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
             return self.pick_next_task_fair_fresh(ctx, cpu);
         }
         self.pick_idle(cpu)
@@ -358,12 +358,12 @@ impl Sched {
     /// Picks the idle task (`set_next_task_idle()`).
     fn pick_idle(&mut self, cpu: CpuId) -> TaskId {
         self.update_idle_core(cpu);
-        self.rqs[cpu.index()].stats.sched_goidle += 1;
+        self.rqs[cpu].stats.sched_goidle += 1;
         self.update_idle_rq_clock_pelt(cpu);
-        let idle = self.rqs[cpu.index()].idle;
+        let idle = self.rqs[cpu].idle;
         if self.series.is_eevdf() {
-            let se = self.tasks[idle.index()].se;
-            self.entities[se.index()].exec_start = self.rqs[cpu.index()].clock_task;
+            let se = self.tasks[idle].se;
+            self.entities[se].exec_start = self.rqs[cpu].clock_task;
         }
         idle
     }

@@ -74,7 +74,7 @@ impl Sched {
     /// Runs the softirq at the end of an interrupt if it is pending on the executing CPU.
     #[inline]
     pub(crate) fn run_softirqs(&mut self, ctx: &mut Ctx<'_>) {
-        if self.rqs[ctx.cpu.index()].sched_softirq && !self.defers_softirqs(ctx.cpu) {
+        if self.rqs[ctx.cpu].sched_softirq && !self.defers_softirqs(ctx.cpu) {
             self.enter_softirqs(ctx, false);
         }
     }
@@ -89,10 +89,10 @@ impl Sched {
     /// averages have decayed to zero.
     pub fn add_kthread(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
         let task = self.new_task(new, ctx.cpu);
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         (p.state, p.is_per_cpu_kthread) = (TaskState::Interruptible, p.nr_cpus_allowed == 1);
         let se = p.se;
-        self.entities[se.index()].avg.load_avg = 0;
+        self.entities[se].avg.load_avg = 0;
         self.report_priority(ctx, task);
         task
     }
@@ -100,20 +100,20 @@ impl Sched {
     /// Creates the thread ksoftirqd of the executing CPU.
     pub fn add_ksoftirqd(&mut self, ctx: &mut Ctx<'_>, new: NewTask) -> TaskId {
         let task = self.add_kthread(ctx, new);
-        self.rqs[ctx.cpu.index()].ksoftirqd = Some(task);
+        self.rqs[ctx.cpu].ksoftirqd = Some(task);
         task
     }
 
     /// Whether softirqs that are raised on a CPU wait for its ksoftirqd (`ksoftirqd_running()`).
     pub fn defers_softirqs(&self, cpu: CpuId) -> bool {
-        let Some(thread) = self.rqs[cpu.index()].ksoftirqd else { return false };
-        let p = &self.tasks[thread.index()];
+        let Some(thread) = self.rqs[cpu].ksoftirqd else { return false };
+        let p = &self.tasks[thread];
         self.tunables.ksoftirqd_first && p.state == TaskState::Running && (p.is_queued() || p.on_cpu)
     }
 
     /// Runs the balancing softirq in the thread ksoftirqd, on its CPU, if it is pending.
     pub fn handle_softirqs(&mut self, ctx: &mut Ctx<'_>) {
-        if self.rqs[ctx.cpu.index()].sched_softirq {
+        if self.rqs[ctx.cpu].sched_softirq {
             self.enter_softirqs(ctx, false);
         }
     }
@@ -125,14 +125,14 @@ impl Sched {
 
     /// Whether a softirq that was raised again while it ran is left to ksoftirqd.
     fn should_defer(&self, cpu: CpuId, run: &SoftirqRun) -> bool {
-        let is_long = self.jiffies >= run.until || self.rqs[cpu.index()].need_resched;
+        let is_long = self.jiffies >= run.until || self.rqs[cpu].need_resched;
         self.softirq_deferral && run.rounds > 0 && is_long
     }
 
     /// Runs a pending softirq in the idle task before it reschedules. Returns whether the run is complete; if
     /// it yields, rescheduling follows at its end.
     pub(crate) fn run_softirqs_before_schedule(&mut self, ctx: &mut Ctx<'_>) -> bool {
-        !self.rqs[ctx.cpu.index()].sched_softirq || self.enter_softirqs(ctx, true)
+        !self.rqs[ctx.cpu].sched_softirq || self.enter_softirqs(ctx, true)
     }
 
     /// Begins a run unless one is in progress. Returns whether the run is complete.
@@ -147,7 +147,7 @@ impl Sched {
     /// Resumes a run, and reschedules at its end if the idle task requested that.
     pub(crate) fn resume_softirqs(&mut self, ctx: &mut Ctx<'_>, run: SoftirqRun) {
         let then_reschedule = run.then_reschedule;
-        if self.run_path(ctx, run).is_some() && then_reschedule && self.rqs[ctx.cpu.index()].need_resched {
+        if self.run_path(ctx, run).is_some() && then_reschedule && self.rqs[ctx.cpu].need_resched {
             self.schedule(ctx);
         }
     }
@@ -164,12 +164,12 @@ impl Resumable for SoftirqRun {
                     if self.rounds == MAX_ROUNDS || sched.should_defer(cpu, self) {
                         return Step::Done(());
                     }
-                    if !core::mem::take(&mut sched.rqs[cpu.index()].sched_softirq) {
+                    if !core::mem::take(&mut sched.rqs[cpu].sched_softirq) {
                         return Step::Done(());
                     }
                     self.rounds += 1;
                     ctx.charge(KernelOp::SoftirqRaise);
-                    let is_idle = sched.rqs[cpu.index()].idle_balance;
+                    let is_idle = sched.rqs[cpu].idle_balance;
                     let idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
                     // A kicked CPU balances for all tickless CPUs, including itself, so nothing else is left.
                     if let Some(path) = sched.nohz_idle_balance(cpu, idle) {

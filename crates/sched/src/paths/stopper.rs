@@ -12,8 +12,8 @@ use crate::types::ids::CpuId;
 impl Sched {
     /// Queues work for the stopper of `cpu` and wakes the stopper (`stop_one_cpu_nowait()`).
     pub(crate) fn stop_one_cpu_nowait(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, work: StopWork) {
-        self.rqs[cpu.index()].stop_works.push_back(work);
-        let stopper = self.rqs[cpu.index()].stop;
+        self.rqs[cpu].stop_works.push_back(work);
+        let stopper = self.rqs[cpu].stop;
         self.wake_up_process(ctx, stopper);
     }
 
@@ -28,11 +28,11 @@ impl Sched {
     }
 
     fn run_awaited_stopper(&mut self, ctx: &mut Ctx<'_>) {
-        let rq = &self.rqs[ctx.cpu.index()];
+        let rq = &self.rqs[ctx.cpu];
         if rq.stop_works.is_empty() {
             return;
         }
-        if !self.tasks[rq.stop.index()].is_queued() {
+        if !self.tasks[rq.stop].is_queued() {
             self.flush_call_queue(ctx);
             self.run_softirqs(ctx);
         }
@@ -46,7 +46,7 @@ impl Sched {
     /// Runs all work of the stopper that executes on this CPU, then blocks the stopper.
     pub fn handle_stopper(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
-        while let Some(work) = self.rqs[cpu.index()].stop_works.pop_front() {
+        while let Some(work) = self.rqs[cpu].stop_works.pop_front() {
             match work {
                 StopWork::ActiveBalance => self.active_load_balance_cpu_stop(ctx, cpu),
                 StopWork::Deactivate => self.deactivate_cpu(ctx),
@@ -56,7 +56,7 @@ impl Sched {
                 StopWork::Migrate { task, to, waiter } => {
                     self.migration_cpu_stop(ctx, task, to);
                     match waiter {
-                        Some(waiter) if self.tasks[waiter.index()].state == TaskState::Running => {
+                        Some(waiter) if self.tasks[waiter].state == TaskState::Running => {
                             self.ttwu_runnable(ctx, waiter);
                         }
                         Some(waiter) => {
@@ -67,8 +67,8 @@ impl Sched {
                 }
             }
         }
-        let stopper = self.rqs[cpu.index()].stop;
-        self.tasks[stopper.index()].state = TaskState::Interruptible;
+        let stopper = self.rqs[cpu].stop;
+        self.tasks[stopper].state = TaskState::Interruptible;
         self.schedule(ctx);
     }
 }

@@ -34,15 +34,15 @@ impl Resumable for TickPath {
         loop {
             match *self {
                 Self::TriggerBalance => {
-                    let is_idle = sched.rqs[cpu.index()].is_idle();
-                    sched.rqs[cpu.index()].idle_balance = is_idle;
+                    let is_idle = sched.rqs[cpu].is_idle();
+                    sched.rqs[cpu].idle_balance = is_idle;
                     if !sched.trigger_load_balance(cpu) {
                         return Step::Done(());
                     }
                     *self = Self::Kick;
                 }
                 Self::Kick => {
-                    if sched.rqs[cpu.index()].idle_balance {
+                    if sched.rqs[cpu].idle_balance {
                         let reason = KickReason::CpuIsIdle;
                         sched.send_nohz_kick(ctx, KickDecision { cpu, reason, flags: 0, target: None, kicked: false });
                         return Step::Done(());
@@ -79,8 +79,8 @@ impl Sched {
         let cpu = ctx.cpu;
         let _rq = self.rq_lock_clocked(ctx, cpu);
         self.update_thermal_load_avg(ctx, cpu);
-        let curr = self.rqs[cpu.index()].curr;
-        match self.tasks[curr.index()].class {
+        let curr = self.rqs[cpu].curr;
+        match self.tasks[curr].class {
             SchedClass::Fair => self.task_tick_fair(ctx, cpu, curr, false),
             SchedClass::RealTime => self.task_tick_rt(ctx, cpu, curr),
             SchedClass::Deadline => self.task_tick_dl(ctx, cpu, curr, false),
@@ -101,11 +101,11 @@ impl Sched {
 
     /// Raises the balancing softirq of this CPU if it is due. Returns whether the CPU has domains at all.
     fn trigger_load_balance(&mut self, cpu: CpuId) -> bool {
-        if self.domains.cpus[cpu.index()].base.is_none() {
+        if self.domains.cpus[cpu].base.is_none() {
             return false;
         }
-        if self.jiffies >= self.nohz.cpus[cpu.index()].next_balance {
-            self.rqs[cpu.index()].sched_softirq = true;
+        if self.jiffies >= self.nohz.cpus[cpu].next_balance {
+            self.rqs[cpu].sched_softirq = true;
         }
         true
     }

@@ -16,8 +16,8 @@ impl Sched {
     pub fn handle_timer(&mut self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::IpiReceive);
         let cpu = ctx.cpu;
-        self.rqs[cpu.index()].timers.begin_interrupt();
-        while let Some(timer) = self.rqs[cpu.index()].timers.begin_expired(ctx.now.0) {
+        self.rqs[cpu].timers.begin_interrupt();
+        while let Some(timer) = self.rqs[cpu].timers.begin_expired(ctx.now.0) {
             ctx.charge(KernelOp::HrtimerFire);
             match timer {
                 Timer::Hrtick => self.end_slice(ctx, cpu),
@@ -27,9 +27,9 @@ impl Sched {
                 Timer::CfsPeriod(group) => self.end_cfs_period(ctx, group),
                 Timer::CfsSlack(group) => self.end_cfs_slack(ctx, group),
             }
-            self.rqs[cpu.index()].timers.end_expired();
+            self.rqs[cpu].timers.end_expired();
         }
-        if self.rqs[cpu.index()].timers.end_interrupt() {
+        if self.rqs[cpu].timers.end_interrupt() {
             self.program_timer(ctx);
         }
         self.run_softirqs(ctx);
@@ -38,8 +38,8 @@ impl Sched {
     /// Ends the slice of the running task by an extra tick (`hrtick()`).
     pub(crate) fn end_slice(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let _rq = self.rq_lock_clocked(ctx, cpu);
-        let curr = self.rqs[cpu.index()].curr;
-        match self.tasks[curr.index()].class {
+        let curr = self.rqs[cpu].curr;
+        match self.tasks[curr].class {
             SchedClass::Fair => self.task_tick_fair(ctx, cpu, curr, true),
             SchedClass::RealTime => self.task_tick_rt(ctx, cpu, curr),
             SchedClass::Deadline => self.task_tick_dl(ctx, cpu, curr, true),

@@ -150,7 +150,7 @@ impl Sched {
 
     /// Returns the CPU that is executing a wake-up of `task`.
     pub fn waking_cpu(&self, task: TaskId) -> Option<CpuId> {
-        if !self.tasks[task.index()].in_wakeup {
+        if !self.tasks[task].in_wakeup {
             return None;
         }
         let wakes = |cpu: &CpuId| {
@@ -161,7 +161,7 @@ impl Sched {
     }
 
     fn try_to_wake_up(&mut self, ctx: &mut Ctx<'_>, task: TaskId, flags: WakeFlags) -> bool {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let is_delayed = p.state == TaskState::Interruptible && p.on_rq != OnRq::No;
         let stage = if is_delayed { None } else { self.select_for_wakeup(ctx, task, flags) };
         if is_delayed {
@@ -180,18 +180,18 @@ impl Sched {
     /// asleep.
     fn select_for_wakeup(&mut self, ctx: &mut Ctx<'_>, task: TaskId, flags: WakeFlags) -> Option<WakeStage> {
         ctx.charge(KernelOp::Wakeup);
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if p.state != TaskState::Interruptible {
             return None;
         }
         debug_assert!(p.on_rq == OnRq::No, "a sleeping task is on no runqueue: {p:?}");
         let (prev_cpu, own_cpu, is_on_cpu) = (p.wake_cpu, p.cpu, p.on_cpu);
         ctx.report(Event::Waking { task, cpu: own_cpu, on: ctx.cpu });
-        self.tasks[task.index()].state = TaskState::Waking;
+        self.tasks[task].state = TaskState::Waking;
         // A CPU that has not switched away from the task yet enqueues it itself afterwards, so no CPU is
         // selected.
         let target = if is_on_cpu { Target::Cpu(own_cpu) } else { self.select_task_rq(ctx, task, prev_cpu, flags) };
-        self.tasks[task.index()].in_wakeup = true;
+        self.tasks[task].in_wakeup = true;
         Some(match target {
             Target::Cpu(cpu) => WakeStage::Enqueue(self.chosen_cpu(task, cpu)),
             Target::Search(search) => WakeStage::Search(search),
@@ -199,18 +199,18 @@ impl Sched {
     }
 
     fn chosen_cpu(&self, task: TaskId, cpu: CpuId) -> ChosenCpu {
-        ChosenCpu { task, cpu, migrated: self.tasks[task.index()].cpu != cpu, is_new: false }
+        ChosenCpu { task, cpu, migrated: self.tasks[task].cpu != cpu, is_new: false }
     }
 
     /// Places a new task on its CPU, as the second phase of a fork.
     pub(crate) fn wake_up_new_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let parent_cpu = self.tasks[task.index()].cpu;
+        let parent_cpu = self.tasks[task].cpu;
         let flags = WakeFlags { fork: true, ..WakeFlags::default() };
         let Target::Cpu(cpu) = self.select_task_rq(ctx, task, parent_cpu, flags) else {
             unreachable!("fork selects the idlest CPU, which needs no scan")
         };
         self.place_task_on(ctx, task, cpu);
-        self.tasks[task.index()].in_wakeup = true;
+        self.tasks[task].in_wakeup = true;
         let stage = WakeStage::Enqueue(ChosenCpu { task, cpu, migrated: false, is_new: true });
         self.run_path_after(ctx, WakePath { task, in_interrupt: false, stage }, YieldPoint::UNLOCKED);
     }
@@ -225,7 +225,7 @@ impl Sched {
     /// the chosen CPU.
     fn finish_wakeup(&mut self, ctx: &mut Ctx<'_>, chosen: ChosenCpu, is_queued: bool) {
         let ChosenCpu { task, cpu, migrated, is_new } = chosen;
-        self.tasks[task.index()].in_wakeup = false;
+        self.tasks[task].in_wakeup = false;
         if is_new {
             return self.enqueue_new_task(ctx, task, cpu);
         }
@@ -233,7 +233,7 @@ impl Sched {
             self.set_task_cpu(ctx, task, cpu);
         }
         if is_queued {
-            self.tasks[task.index()].remote_wakeup = migrated;
+            self.tasks[task].remote_wakeup = migrated;
             self.set_ttwu_pending(cpu, true);
             ctx.op_counts.touch_write(cpu);
             self.queue_call(ctx, cpu, CallFunction::Wake(task));
@@ -242,7 +242,7 @@ impl Sched {
             let flags = EnqueueFlags { migrated, is_paid: true, ..EnqueueFlags::default() };
             self.ttwu_do_activate(ctx, &rq, task, flags);
         }
-        self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
+        self.ttwu_stat(ctx, self.tasks[task].cpu);
     }
 
     /// Returns the lock that the next phase of the CPU's wake-up takes: none if the task goes to a
@@ -282,24 +282,24 @@ impl Sched {
     // The kernel spins until the switch is complete if that CPU has other work by then, or if TTWU_QUEUE is
     // off.
     pub(crate) fn is_wakeup_queued(&self, this_cpu: CpuId, task: TaskId, cpu: CpuId) -> bool {
-        if self.tasks[task.index()].on_cpu {
+        if self.tasks[task].on_cpu {
             return true;
         }
         let may_wait = self.features.has(Feature::TtwuQueue) && self.hotplug.active.contains(cpu);
-        if !may_wait || !self.tasks[task.index()].cpus_allowed.contains(cpu) {
+        if !may_wait || !self.tasks[task].cpus_allowed.contains(cpu) {
             return false;
         }
-        let is_stopper = || self.tasks[task.index()].class == SchedClass::Stop && self.series().is_eevdf();
+        let is_stopper = || self.tasks[task].class == SchedClass::Stop && self.series().is_eevdf();
         if !self.domains.cpus_share_cache(this_cpu, cpu) {
             return !is_stopper();
         }
-        cpu != this_cpu && self.rqs[cpu.index()].nr_running == 0 && !self.tunables.changes.wakelist_far && !is_stopper()
+        cpu != this_cpu && self.rqs[cpu].nr_running == 0 && !self.tunables.changes.wakelist_far && !is_stopper()
     }
 
     /// Activates the tasks whose wake-ups other CPUs have queued on this CPU (`sched_ttwu_pending()`).
     pub(crate) fn activate_queued_wakeups(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
-        if self.rqs[cpu.index()].call_queue.is_empty() {
+        if self.rqs[cpu].call_queue.is_empty() {
             return;
         }
         // 6.12 clears it at the end, so that the CPU does not count as idle meanwhile.
@@ -308,8 +308,8 @@ impl Sched {
             self.set_ttwu_pending(cpu, false);
         }
         let rq = self.rq_lock_clocked(ctx, cpu);
-        while let Some(CallFunction::Wake(task)) = self.rqs[cpu.index()].call_queue.pop_front() {
-            let migrated = self.tasks[task.index()].remote_wakeup;
+        while let Some(CallFunction::Wake(task)) = self.rqs[cpu].call_queue.pop_front() {
+            let migrated = self.tasks[task].remote_wakeup;
             self.ttwu_do_activate(ctx, &rq, task, EnqueueFlags { migrated, ..EnqueueFlags::default() });
         }
         if is_eevdf {
@@ -321,7 +321,7 @@ impl Sched {
         let cpu = rq.cpu();
         self.activate_task(ctx, rq, task, EnqueueFlags { wakeup: true, ..flags });
         self.check_preempt_curr(ctx, rq, task, false);
-        self.tasks[task.index()].state = TaskState::Running;
+        self.tasks[task].state = TaskState::Running;
         ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });
         self.report_lags(ctx, task, LagMoment::Wakeup);
         self.task_woken(ctx, cpu, task);
@@ -330,10 +330,10 @@ impl Sched {
 
     /// Wakes the tasks with delayed dequeue that were woken on their way to a runqueue, and have arrived.
     pub(crate) fn finish_wakeups_of_migrating(&mut self, ctx: &mut Ctx<'_>) {
-        let has_arrived = |sched: &Self, &(task, _): &(TaskId, CpuId)| !sched.tasks[task.index()].is_migrating();
+        let has_arrived = |sched: &Self, &(task, _): &(TaskId, CpuId)| !sched.tasks[task].is_migrating();
         while let Some(index) = self.path_stacks.wakeups_of_migrating.iter().position(|wake| has_arrived(self, wake)) {
             let (task, waker) = self.path_stacks.wakeups_of_migrating.remove(index);
-            self.tasks[task.index()].state = TaskState::Interruptible;
+            self.tasks[task].state = TaskState::Interruptible;
             ctx.on_cpu(waker, |ctx| self.wake_delayed(ctx, task));
         }
     }
@@ -344,20 +344,20 @@ impl Sched {
     // keep the waker busy until the task arrives.
     #[inline(never)]
     fn wake_delayed(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        if self.tasks[task.index()].is_migrating() {
-            self.tasks[task.index()].state = TaskState::Waking;
+        if self.tasks[task].is_migrating() {
+            self.tasks[task].state = TaskState::Waking;
             self.path_stacks.wakeups_of_migrating.push((task, ctx.cpu));
             return;
         }
         ctx.charge(KernelOp::Wakeup);
-        let cpu = self.tasks[task.index()].cpu;
+        let cpu = self.tasks[task].cpu;
         ctx.report(Event::Waking { task, cpu, on: ctx.cpu });
         let rq = self.rq_lock_clocked(ctx, cpu);
         self.enqueue_task(ctx, &rq, task, EnqueueFlags { delayed: true, ..EnqueueFlags::default() });
-        if !self.tasks[task.index()].on_cpu {
+        if !self.tasks[task].on_cpu {
             self.check_preempt_curr(ctx, &rq, task, false);
         }
-        self.tasks[task.index()].state = TaskState::Running;
+        self.tasks[task].state = TaskState::Running;
         ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });
         self.report_lags(ctx, task, LagMoment::Wakeup);
         self.ttwu_stat(ctx, cpu);
@@ -366,12 +366,12 @@ impl Sched {
     /// Wakes a task that is about to sleep and is still on its runqueue: selects no CPU and enqueues nothing.
     pub(crate) fn ttwu_runnable(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         ctx.charge(KernelOp::Wakeup);
-        let cpu = self.tasks[task.index()].cpu;
+        let cpu = self.tasks[task].cpu;
         ctx.report(Event::Waking { task, cpu, on: ctx.cpu });
         let rq = self.rq_lock_clocked(ctx, cpu);
         let is_eevdf = self.series().is_eevdf();
         // 6.12 does no more for a task that still runs.
-        if !is_eevdf || !self.tasks[task.index()].on_cpu {
+        if !is_eevdf || !self.tasks[task].on_cpu {
             self.check_preempt_curr(ctx, &rq, task, false);
         }
         ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });
@@ -380,14 +380,14 @@ impl Sched {
             self.task_woken(ctx, cpu, task);
             self.end_idle_period(cpu);
         }
-        self.ttwu_stat(ctx, self.tasks[task.index()].cpu);
+        self.ttwu_stat(ctx, self.tasks[task].cpu);
     }
 
     /// Ends the idle period of a CPU that has received work, and adds its length to the average idle time
     /// (`avg_idle`).
     fn end_idle_period(&mut self, cpu: CpuId) {
         let jiffies = self.jiffies;
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         if rq.idle_stamp == 0 {
             return;
         }
@@ -403,7 +403,7 @@ impl Sched {
     /// Counts a wake-up for schedstat (`ttwu_stat()`); `cpu` is the CPU of the woken task.
     fn ttwu_stat(&mut self, ctx: &Ctx<'_>, cpu: CpuId) {
         let this_cpu = ctx.cpu;
-        let stats = &mut self.rqs[this_cpu.index()].stats;
+        let stats = &mut self.rqs[this_cpu].stats;
         stats.ttwu_count += 1;
         if cpu == this_cpu {
             stats.ttwu_local += 1;
@@ -417,7 +417,7 @@ impl Sched {
 
     /// Chooses a CPU for a task, by its class. A task with one allowed CPU gets that CPU.
     fn select_task_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> Target {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let cpu = match p.class {
             SchedClass::Fair => {
                 let selection = self.decide_fair(ctx, task, prev, flags);
@@ -431,12 +431,12 @@ impl Sched {
         if self.is_cpu_allowed(task, cpu) {
             return Target::Cpu(cpu);
         }
-        let home = self.tasks[task.index()].cpu;
+        let home = self.tasks[task].cpu;
         Target::Cpu(self.select_fallback_rq(ctx, home, task))
     }
 
     fn decide_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId, prev: CpuId, flags: WakeFlags) -> Selection {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if p.nr_cpus_allowed > 1 {
             return self.select_task_rq_fair(ctx, task, prev, flags);
         }
@@ -454,7 +454,7 @@ impl Sched {
         };
         let task = decision.task;
         if !self.is_cpu_allowed(task, decision.cpu) {
-            let home = self.tasks[task.index()].cpu;
+            let home = self.tasks[task].cpu;
             decision.choose(self.select_fallback_rq(ctx, home, task), WakeRule::Fallback);
         }
         ctx.report(Event::WakeupDecision(&decision));

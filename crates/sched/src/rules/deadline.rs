@@ -30,11 +30,11 @@ impl State {
         if !flags.ttwu {
             return prev;
         }
-        let (p, curr) = (&self.tasks[task.index()], &self.tasks[self.rqs[prev.index()].curr.index()]);
+        let (p, curr) = (&self.tasks[task], &self.tasks[self.rqs[prev].curr]);
         let must_give_way = curr.class == SchedClass::Deadline
             && (curr.nr_cpus_allowed < 2 || !p.dl.preempts(&curr.dl))
             && p.nr_cpus_allowed > 1;
-        let is_too_slow = self.dl_minds_capacity() && !p.dl.fits_capacity(self.rqs[prev.index()].cpu_capacity_orig);
+        let is_too_slow = self.dl_minds_capacity() && !p.dl.fits_capacity(self.rqs[prev].cpu_capacity_orig);
         if !must_give_way && !is_too_slow {
             return prev;
         }
@@ -53,11 +53,11 @@ impl State {
     ///    different candidate each time.
     /// 4. The executing CPU, otherwise any candidate, a different one each time.
     pub(crate) fn find_later_rq(&mut self, ctx: &Ctx<'_>, task: TaskId) -> Option<CpuId> {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if p.nr_cpus_allowed == 1 || !self.find_later_cpus(task) {
             return None;
         }
-        let cpu = self.tasks[task.index()].cpu;
+        let cpu = self.tasks[task].cpu;
         let later = &self.dl_root.later_mask;
         if later.contains(cpu) {
             return Some(cpu);
@@ -65,7 +65,7 @@ impl State {
         let this_cpu = Some(ctx.cpu).filter(|&this_cpu| later.contains(this_cpu));
         let start = self.distribution_start(ctx.cpu);
         let later = &self.dl_root.later_mask;
-        let last = &mut self.rqs[ctx.cpu.index()].distribute_prev;
+        let last = &mut self.rqs[ctx.cpu].distribute_prev;
         for sd in self.domains.chain(cpu) {
             let sd = &self.domains.domains[sd];
             if !sd.flags.contains(SdFlags::WAKE_AFFINE) {
@@ -90,9 +90,9 @@ impl State {
     /// 2. The CPU with the latest deadline, if that is later than the task's.
     pub(crate) fn find_later_cpus(&mut self, task: TaskId) -> bool {
         let minds_capacity = self.dl_minds_capacity();
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let root = &mut self.dl_root;
-        let cpudl = if self.rqs[p.cpu.index()].online { &root.cpudl } else { &root.default_cpudl };
+        let cpudl = if self.rqs[p.cpu].online { &root.cpudl } else { &root.default_cpudl };
         root.later_mask.assign_and(cpudl.free_cpus(), &p.cpus_allowed);
         if root.later_mask.is_empty() {
             let (deadline, cpu) = cpudl.latest();
@@ -105,7 +105,7 @@ impl State {
         if minds_capacity {
             let mut fastest: Option<(u64, CpuId)> = None;
             for cpu in (0..self.rqs.len()).map(CpuId::from_index) {
-                let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
+                let capacity = self.rqs[cpu].cpu_capacity_orig;
                 if !root.later_mask.contains(cpu) || p.dl.fits_capacity(capacity) {
                     continue;
                 }
@@ -129,7 +129,7 @@ impl State {
 
     /// Whether a task would have the earliest deadline on a CPU (`dl_task_is_earliest_deadline()`).
     pub(crate) fn would_be_earliest(&self, task: TaskId, cpu: CpuId) -> bool {
-        let dl = &self.rqs[cpu.index()].dl;
-        dl.nr_running == 0 || time_before(self.tasks[task.index()].dl.deadline, dl.earliest_curr)
+        let dl = &self.rqs[cpu].dl;
+        dl.nr_running == 0 || time_before(self.tasks[task].dl.deadline, dl.earliest_curr)
     }
 }

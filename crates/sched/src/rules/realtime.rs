@@ -27,7 +27,7 @@ impl State {
             return prev;
         }
         // Since 6.12 a deadline task does not count here.
-        let curr = &self.tasks[self.rqs[prev.index()].curr.index()];
+        let curr = &self.tasks[self.rqs[prev].curr];
         let counts = !self.series.is_eevdf() || curr.class != SchedClass::Deadline;
         let is_blocked = counts && self.is_curr_in_the_way(prev, task);
         if !is_blocked && self.rt_task_fits_capacity(task, prev) {
@@ -37,15 +37,15 @@ impl State {
         if !is_blocked && !self.rt_task_fits_capacity(task, target) {
             return prev;
         }
-        let has_lower = self.tasks[task.index()].prio() < self.rqs[target.index()].rt.highest_curr;
+        let has_lower = self.tasks[task].prio() < self.rqs[target].rt.highest_curr;
         if has_lower { target } else { prev }
     }
 
     /// Whether the running task of a CPU has real-time priority or above and `task` cannot or should not
     /// displace it.
     pub(crate) fn is_curr_in_the_way(&self, cpu: CpuId, task: TaskId) -> bool {
-        let curr = &self.tasks[self.rqs[cpu.index()].curr.index()];
-        curr.has_rt_prio() && (curr.nr_cpus_allowed < 2 || curr.prio() <= self.tasks[task.index()].prio())
+        let curr = &self.tasks[self.rqs[cpu].curr];
+        curr.has_rt_prio() && (curr.nr_cpus_allowed < 2 || curr.prio() <= self.tasks[task].prio())
     }
 
     /// Finds a CPU that runs at a lower priority than the task.
@@ -59,7 +59,7 @@ impl State {
     ///    otherwise a different candidate each time.
     /// 5. Then the executing CPU, then any candidate, a different one each time.
     pub(crate) fn find_lowest_rq(&mut self, ctx: &Ctx<'_>, task: TaskId) -> Option<CpuId> {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         // The runqueue of a CPU that is offline is in a root domain without CPUs.
         if p.nr_cpus_allowed == 1 || !self.hotplug.active.contains(p.cpu) {
             return None;
@@ -70,7 +70,7 @@ impl State {
         let RtRoot { cpupri, lowest, .. } = &mut self.rt_root;
         let found = if minds_capacity {
             let rqs = &self.rqs;
-            cpupri.find_fitting(level, &p.cpus_allowed, lowest, |cpu| fits(clamps, rqs[cpu.index()].cpu_capacity_orig))
+            cpupri.find_fitting(level, &p.cpus_allowed, lowest, |cpu| fits(clamps, rqs[cpu].cpu_capacity_orig))
         } else {
             cpupri.find(level, &p.cpus_allowed, lowest)
         };
@@ -92,7 +92,7 @@ impl State {
                 return Some(cpu);
             }
             if let Some(cpu) = lowest.iter_and_wrap_from(&domain.span, start).next() {
-                self.rqs[ctx.cpu.index()].distribute_prev = cpu;
+                self.rqs[ctx.cpu].distribute_prev = cpu;
                 return Some(cpu);
             }
         }
@@ -100,14 +100,14 @@ impl State {
             return this_cpu;
         }
         let cpu = lowest.iter_wrap_from(start).next()?;
-        self.rqs[ctx.cpu.index()].distribute_prev = cpu;
+        self.rqs[ctx.cpu].distribute_prev = cpu;
         Some(cpu)
     }
 
     /// Returns the CPU at which a distributed search begins (`cpumask_any_distribute()`). The first search
     /// skips CPU 0.
     pub(crate) fn distribution_start(&self, cpu: CpuId) -> CpuId {
-        let next = CpuId(self.rqs[cpu.index()].distribute_prev.0 + 1);
+        let next = CpuId(self.rqs[cpu].distribute_prev.0 + 1);
         if next.index() < self.rqs.len() { next } else { CpuId(0) }
     }
 
@@ -119,7 +119,7 @@ impl State {
     /// Whether a CPU has the capacity that a real-time task requests. Always true if all capacities are
     /// equal.
     fn rt_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
-        !self.rt_minds_capacity() || fits(self.uclamp_eff(task), self.rqs[cpu.index()].cpu_capacity_orig)
+        !self.rt_minds_capacity() || fits(self.uclamp_eff(task), self.rqs[cpu].cpu_capacity_orig)
     }
 }
 

@@ -14,24 +14,23 @@ use crate::state::hotplug::Hotplug;
 use crate::state::lb_cache::LbCache;
 use crate::state::new_task::NewTask;
 use crate::state::nohz::Nohz;
+use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::rq::slice_tree::SliceTree;
 use crate::state::rq::timeline::Timeline;
-use crate::state::rq::{Rq, Rqs};
 use crate::state::rt::RtRoot;
 use crate::state::task::{OnRq, Policy, SchedClass, Task, TaskState};
 use crate::state::topology::{BuildError, BuildParams, MachineTopology, SchedDomains, build_sched_domains};
 use crate::state::uclamp::DefaultClamps;
 use crate::state::warn::WarnState;
+use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::features::FeatureSet;
-use crate::types::ids::{CfsRqId, CpuId, GroupId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, CpusetId, EntityId, GroupId, TaskId};
 use crate::types::pelt::SchedAvg;
 use crate::types::series::KernelSeries;
 use crate::types::tunables::Tunables;
 use crate::types::units::{Capacity, Nanos, hz};
-use alloc::vec;
-use alloc::vec::Vec;
 
 /// Parameters of a new scheduler.
 #[derive(Clone, Debug)]
@@ -58,18 +57,18 @@ pub struct State {
     /// Longest interval between load-balance passes, in ticks: the kernel's `max_load_balance_interval`.
     pub(crate) max_balance_interval: u64,
     pub(crate) jiffies: u64,
-    pub(crate) rqs: Rqs,
-    pub(crate) tasks: Vec<Task>,
-    pub(crate) entities: Vec<SchedEntity>,
-    pub(crate) cfs_rqs: Vec<CfsRq>,
-    pub(crate) groups: Vec<TaskGroup>,
+    pub(crate) rqs: Arena<CpuId, Rq>,
+    pub(crate) tasks: Arena<TaskId, Task>,
+    pub(crate) entities: Arena<EntityId, SchedEntity>,
+    pub(crate) cfs_rqs: Arena<CfsRqId, CfsRq>,
+    pub(crate) groups: Arena<GroupId, TaskGroup>,
     pub(crate) domains: SchedDomains,
     pub(crate) lb_cache: LbCache,
     pub(crate) hotplug: Hotplug,
-    pub(crate) cpusets: Vec<Cpuset>,
+    pub(crate) cpusets: Arena<CpusetId, Cpuset>,
     pub(crate) nohz: Nohz,
     pub(crate) dl_root: DlRoot,
-    pub(crate) nodes: Vec<u32>,
+    pub(crate) nodes: Arena<CpuId, u32>,
     pub(crate) rt_root: RtRoot,
     /// Whether a task has ever been throttled in this run.
     pub(crate) has_throttled: bool,
@@ -78,7 +77,7 @@ pub struct State {
     pub(crate) uclamp_used: bool,
     pub(crate) default_clamps: DefaultClamps,
     pub(crate) warn: WarnState,
-    pub(crate) masks: Vec<ScratchMasks>,
+    pub(crate) masks: Arena<CpuId, ScratchMasks>,
     /// Whether a CPU balances a domain between NUMA nodes: the kernel's `balancing` lock.
     pub(crate) balancing: bool,
     /// Whether a write wakes idle CPUs, instead of an interrupt.
@@ -125,15 +124,15 @@ impl State {
             hz,
             max_balance_interval: 0,
             jiffies,
-            rqs: Vec::with_capacity(nr_cpus),
-            tasks: Vec::new(),
-            entities: Vec::new(),
-            cfs_rqs: Vec::with_capacity(nr_cpus),
-            groups: Vec::new(),
+            rqs: Arena::with_capacity(nr_cpus),
+            tasks: Arena::new(),
+            entities: Arena::new(),
+            cfs_rqs: Arena::with_capacity(nr_cpus),
+            groups: Arena::new(),
             lb_cache: LbCache::new(nr_cpus, &domains),
             domains,
             hotplug: Hotplug::new(topology.clone()),
-            cpusets: Vec::from([Cpuset::with_all_cpus(nr_cpus)]),
+            cpusets: [Cpuset::with_all_cpus(nr_cpus)].into_iter().collect(),
             nohz: Nohz::new(nr_cpus, jiffies),
             dl_root: DlRoot::new(nr_cpus),
             nodes: topology.cpus.iter().map(|place| place.node).collect(),
@@ -143,7 +142,10 @@ impl State {
             uclamp_used: false,
             default_clamps: DefaultClamps::default(),
             warn: WarnState::default(),
-            masks: vec![ScratchMasks { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) }; nr_cpus],
+            masks: Arena::filled(
+                ScratchMasks { select: CpuMask::new(nr_cpus), balance: CpuMask::new(nr_cpus) },
+                nr_cpus,
+            ),
             balancing: false,
             polling_idle: false,
             tracks_thermal: false,
@@ -165,7 +167,7 @@ impl State {
         }
         for cpu in state.cpu_ids() {
             let idle = state.new_kernel_task(cpu, 0);
-            let task = &mut state.tasks[idle.index()];
+            let task = &mut state.tasks[idle];
             (task.class, task.state, task.on_rq, task.on_cpu) =
                 (SchedClass::Idle, TaskState::Running, OnRq::Queued, true);
         }
@@ -178,7 +180,7 @@ impl State {
         let group = GroupId::ROOT;
         let new = NewTask { pid, policy: Policy::Normal, nice: 0, group, cpus_allowed, uclamp: None, slice: None };
         let task = self.new_task(new, cpu);
-        self.tasks[task.index()].is_per_cpu_kthread = true;
+        self.tasks[task].is_per_cpu_kthread = true;
         task
     }
 
@@ -191,24 +193,24 @@ impl State {
     ///
     /// Load tracking applies it to all the time since the CPU's last update.
     pub fn handle_frequency(&mut self, cpu: CpuId, capacity: Capacity) {
-        self.rqs[cpu.index()].freq_capacity = capacity;
+        self.rqs[cpu].freq_capacity = capacity;
     }
 
     /// Sets the thermal pressure of a CPU: the capacity that frequency capping takes from it, of 1024.
     pub fn handle_thermal_pressure(&mut self, cpu: CpuId, pressure: Capacity) {
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         (rq.thermal_pressure, rq.cpufreq_pressure) = (pressure, pressure);
     }
 
     /// Adds time that interrupts have taken from a CPU.
     pub fn handle_irq_time(&mut self, cpu: CpuId, time: Nanos) {
-        self.rqs[cpu.index()].irq_time += time.0;
+        self.rqs[cpu].irq_time += time.0;
     }
 
     /// Adds steal time of a virtual CPU, in which its host ran something else: `paravirt_steal_clock()`
     /// advances.
     pub fn handle_steal_time(&mut self, cpu: CpuId, time: Nanos) {
-        self.rqs[cpu.index()].steal_time += time.0;
+        self.rqs[cpu].steal_time += time.0;
     }
 
     /// Scheduler features that are in effect.
@@ -241,7 +243,7 @@ impl State {
     /// Seeds the random-number generator of a CPU (`sched_rnd_state`). Words below 128 are raised, because
     /// the generator needs higher bits.
     pub fn seed_random(&mut self, cpu: CpuId, words: [u32; 4]) {
-        self.rqs[cpu.index()].rnd_state = words.map(|word| if word < 128 { word + 128 } else { word });
+        self.rqs[cpu].rnd_state = words.map(|word| if word < 128 { word + 128 } else { word });
     }
 
     /// Number of CPUs, offline ones included.
@@ -255,17 +257,17 @@ impl State {
     }
 
     pub(crate) fn rq(&self, cpu: CpuId) -> &Rq {
-        &self.rqs[cpu.index()]
+        &self.rqs[cpu]
     }
 
     /// Root cfs_rq of a CPU.
     pub(crate) fn cfs_rq(&self, cpu: CpuId) -> &CfsRq {
-        &self.cfs_rqs[cpu.index()]
+        &self.cfs_rqs[CfsRqId::root(cpu)]
     }
 
     /// State of a task, in any class.
     pub fn task(&self, task: TaskId) -> &Task {
-        &self.tasks[task.index()]
+        &self.tasks[task]
     }
 
     /// Number of tasks ever created, idle tasks and stoppers included.
@@ -275,12 +277,12 @@ impl State {
 
     /// Fair entity of a task, which exists in every class.
     pub fn entity(&self, task: TaskId) -> &SchedEntity {
-        &self.entities[self.tasks[task.index()].se.index()]
+        &self.entities[self.tasks[task].se]
     }
 
     /// State of a task group, which spans all CPUs.
     pub fn group(&self, group: GroupId) -> &TaskGroup {
-        &self.groups[group.index()]
+        &self.groups[group]
     }
 
     /// Sched domains, as they were built last.
@@ -296,28 +298,22 @@ impl State {
     /// Running task of a CPU: the kernel's `rq->curr`.
     #[inline]
     pub fn curr(&self, cpu: CpuId) -> TaskId {
-        self.rqs[cpu.index()].curr
+        self.rqs[cpu].curr
     }
 
     /// Whether the running task of a CPU must reschedule: TIF_NEED_RESCHED.
     #[inline]
     pub fn need_resched(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu.index()].need_resched
-    }
-
-    /// Id of the root cfs_rq of a CPU.
-    #[inline]
-    pub(crate) fn root_cfs_rq(&self, cpu: CpuId) -> CfsRqId {
-        CfsRqId(cpu.0)
+        self.rqs[cpu].need_resched
     }
 
     #[inline]
     pub(crate) fn task_avg(&self, task: TaskId) -> &SchedAvg {
-        &self.entities[self.tasks[task.index()].se.index()].avg
+        &self.entities[self.tasks[task].se].avg
     }
 
     pub(crate) fn node_of(&self, cpu: CpuId) -> u32 {
-        self.nodes[cpu.index()]
+        self.nodes[cpu]
     }
 
     /// Recomputes the longest interval between load-balance passes, after CPUs have joined or left the root
@@ -331,7 +327,7 @@ impl State {
     /// Whether the idle task is the running task of a CPU.
     #[inline]
     pub fn is_idle_task_running(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu.index()].is_idle_task_running()
+        self.rqs[cpu].is_idle_task_running()
     }
 
     /// Migration cost as the unsigned 32-bit number that the kernel keeps; -1 is a very large one.

@@ -34,7 +34,7 @@ impl State {
     /// Requests that the running task of a CPU reschedules. Sends an interrupt to a remote CPU, unless that
     /// CPU is offline.
     pub(crate) fn resched_curr(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if core::mem::replace(&mut self.rqs[cpu.index()].need_resched, true) || cpu == ctx.cpu {
+        if core::mem::replace(&mut self.rqs[cpu].need_resched, true) || cpu == ctx.cpu {
             return;
         }
         if self.hotplug.online.contains(cpu) {
@@ -44,7 +44,7 @@ impl State {
 
     /// Queues a request for another CPU. Sends an interrupt if the queue was empty.
     pub(crate) fn queue_call(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, call: CallFunction) {
-        let queue = &mut self.rqs[cpu.index()].call_queue;
+        let queue = &mut self.rqs[cpu].call_queue;
         queue.push_back(call);
         if queue.len() == 1 {
             self.send_ipi(ctx, cpu, IpiKind::CallFunction);
@@ -53,7 +53,7 @@ impl State {
 
     /// Requests that another CPU arms its slice timer, unless such a request is pending.
     pub(crate) fn call_hrtick_start(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if !core::mem::replace(&mut self.rqs[cpu.index()].hrtick_csd_pending, true) {
+        if !core::mem::replace(&mut self.rqs[cpu].hrtick_csd_pending, true) {
             self.queue_call(ctx, cpu, CallFunction::HrtickStart);
         }
     }
@@ -69,11 +69,11 @@ impl State {
 
     /// Whether a CPU idles and a write is enough to wake it: `set_nr_if_polling()`.
     pub(crate) fn is_polling(&self, cpu: CpuId) -> bool {
-        self.polling_idle && self.rqs[cpu.index()].curr == self.rqs[cpu.index()].idle
+        self.polling_idle && self.rqs[cpu].curr == self.rqs[cpu].idle
     }
 
     fn send_ipi(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, kind: IpiKind) {
-        if core::mem::replace(&mut self.rqs[cpu.index()].ipi_pending[kind as usize], true) {
+        if core::mem::replace(&mut self.rqs[cpu].ipi_pending[kind as usize], true) {
             return;
         }
         if !self.is_polling(cpu) {

@@ -36,7 +36,7 @@ impl State {
 
     /// State of a cpuset.
     pub fn cpuset(&self, id: CpusetId) -> &Cpuset {
-        &self.cpusets[id.index()]
+        &self.cpusets[id]
     }
 
     /// Returns the CPUs of a task that starts in a cpuset: those of `wanted` that the cpuset has, or all of
@@ -51,13 +51,13 @@ impl State {
 
     /// Records the cpuset of a new task. The CPUs of the task are not changed; they were limited before.
     pub fn record_cpuset(&mut self, task: TaskId, id: CpusetId) {
-        self.tasks[task.index()].cpuset = id;
+        self.tasks[task].cpuset = id;
     }
 
     /// CPUs that tasks of a cpuset may use. The top cpuset has all CPUs, offline ones included, because
     /// hotplug does not update its tasks.
     pub(crate) fn cpus_of_cpuset(&self, id: CpusetId) -> &CpuMask {
-        let cpuset = &self.cpusets[id.index()];
+        let cpuset = &self.cpusets[id];
         if id == CpusetId::TOP { &cpuset.cpus_allowed } else { &cpuset.effective_cpus }
     }
 
@@ -66,7 +66,7 @@ impl State {
     ///
     /// If no CPU remains, the kernel rejects the request; the result is then the task's present CPUs.
     pub(crate) fn within_cpuset(&self, task: TaskId, wanted: &CpuMask) -> Option<CpuMask> {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if p.cpuset == CpusetId::TOP {
             return None;
         }

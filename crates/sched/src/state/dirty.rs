@@ -25,7 +25,7 @@ impl State {
     #[inline]
     pub(crate) fn add_nr_running(&mut self, cpu: CpuId, nr: u32) {
         self.lb_cache.mark_dirty(cpu);
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         let before = rq.nr_running;
         rq.nr_running += nr;
         // A CPU that goes offline is no longer in the root domain.
@@ -38,7 +38,7 @@ impl State {
     #[inline]
     pub(crate) fn sub_nr_running(&mut self, cpu: CpuId, nr: u32) {
         self.lb_cache.mark_dirty(cpu);
-        self.rqs[cpu.index()].nr_running -= nr;
+        self.rqs[cpu].nr_running -= nr;
     }
 
     /// Adds tasks to a cfs_rq.
@@ -47,7 +47,7 @@ impl State {
     /// [`State::add_nr_running`] marks it.
     #[inline]
     pub(crate) fn count_tasks_in(&mut self, cfs_rq: CfsRqId, tasks: TaskCounts) {
-        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        let queue = &mut self.cfs_rqs[cfs_rq];
         queue.h_nr_running += tasks.all;
         queue.h_nr_runnable += tasks.all - tasks.delayed;
         queue.idle_h_nr_running += tasks.idle;
@@ -56,7 +56,7 @@ impl State {
     /// Removes tasks from a cfs_rq, as [`State::count_tasks_in`] adds them.
     #[inline]
     pub(crate) fn count_tasks_out(&mut self, cfs_rq: CfsRqId, tasks: TaskCounts) {
-        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        let queue = &mut self.cfs_rqs[cfs_rq];
         queue.h_nr_running -= tasks.all;
         queue.h_nr_runnable -= tasks.all - tasks.delayed;
         queue.idle_h_nr_running -= tasks.idle;
@@ -66,20 +66,20 @@ impl State {
     #[inline]
     pub(crate) fn set_curr(&mut self, cpu: CpuId, task: TaskId) {
         self.lb_cache.mark_dirty(cpu);
-        self.rqs[cpu.index()].curr = task;
+        self.rqs[cpu].curr = task;
     }
 
     /// Sets whether a wake-up waits in a CPU's call-function queue.
     #[inline]
     pub(crate) fn set_ttwu_pending(&mut self, cpu: CpuId, pending: bool) {
         self.lb_cache.mark_dirty(cpu);
-        self.rqs[cpu.index()].ttwu_pending = pending;
+        self.rqs[cpu].ttwu_pending = pending;
     }
 
     /// Sets the capacity that other classes and interrupts leave of a CPU.
     #[inline]
     pub(crate) fn set_cpu_capacity(&mut self, cpu: CpuId, capacity: Capacity) {
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         if rq.cpu_capacity != capacity {
             rq.cpu_capacity = capacity;
             self.lb_cache.mark_dirty(cpu);

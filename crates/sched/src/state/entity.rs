@@ -161,7 +161,7 @@ impl State {
     /// cfs_rq of an entity, and the entity above it.
     #[inline]
     pub(crate) fn place_of(&self, se: EntityId) -> (CfsRqId, Option<EntityId>) {
-        let se = &self.entities[se.index()];
+        let se = &self.entities[se];
         (se.cfs_rq, se.parent)
     }
 }

@@ -15,7 +15,8 @@
 //! The cache serves whole groups only. A pass that leaves out CPUs, or needs other values, reads each
 //! runqueue.
 
-use crate::state::topology::{ArenaId, DomainId, SchedDomain, SchedDomains, SchedGroup, SchedGroupId, SdFlags};
+use crate::state::topology::{DomainId, SchedDomain, SchedDomains, SchedGroup, SchedGroupId, SdFlags};
+use crate::types::arena::Arena;
 use crate::types::cpumask::{CpuMask, MAX_CPUS};
 use crate::types::ids::{CfsRqId, CpuId};
 use alloc::vec;
@@ -96,7 +97,7 @@ pub(crate) struct LbCache {
     /// Dirty CPUs, 64 to a word. Sized for the largest machine, so that marking a CPU needs no bounds check.
     dirty: [u64; WORDS],
     nr_cpus: u32,
-    cpus: Vec<LbSample>,
+    cpus: Arena<CpuId, LbSample>,
     idle: CpuMask,
     /// CPUs with fair tasks.
     busy: CpuMask,
@@ -104,12 +105,12 @@ pub(crate) struct LbCache {
     /// By CPU: index in `sums_of` at which its sums begin.
     sums_from: Vec<u32>,
     sums_of: Vec<u32>,
-    indices: Vec<LbCacheIndex>,
+    indices: Arena<SchedGroupId, LbCacheIndex>,
     few: Vec<CpuId>,
     /// By domain: words of `changed` that contain its CPUs.
-    words_of_domain: Vec<Range<usize>>,
+    words_of_domain: Arena<DomainId, Range<usize>>,
     /// By domain: index of its sums, or [`NO_SUM`].
-    sums_of_domain: Vec<u32>,
+    sums_of_domain: Arena<DomainId, u32>,
 }
 
 impl LbCache {
@@ -118,16 +119,16 @@ impl LbCache {
         let mut tallies = Self {
             dirty: [0; WORDS],
             nr_cpus: nr_cpus as u32,
-            cpus: vec![LbSample::default(); nr_cpus],
+            cpus: Arena::filled(LbSample::default(), nr_cpus),
             idle: CpuMask::new(nr_cpus),
             busy: CpuMask::new(nr_cpus),
             sums: Vec::new(),
             sums_from: Vec::new(),
             sums_of: Vec::new(),
-            indices: Vec::new(),
+            indices: Arena::new(),
             few: Vec::new(),
-            words_of_domain: Vec::new(),
-            sums_of_domain: Vec::new(),
+            words_of_domain: Arena::new(),
+            sums_of_domain: Arena::new(),
         };
         tallies.rebuild(domains);
         tallies
@@ -138,7 +139,7 @@ impl LbCache {
         let mut places = LbCacheLayout::default();
         self.indices = domains.groups.iter().map(|group| places.place(group)).collect();
         for id in groups_beyond_their_domains(domains) {
-            self.indices[id.index()] = LbCacheIndex { sums: NO_SUM, first: 0, nr: 0 };
+            self.indices[id] = LbCacheIndex { sums: NO_SUM, first: 0, nr: 0 };
         }
         self.words_of_domain = domains.domains.iter().map(|sd| sd.span.used_words()).collect();
         self.sums_of_domain =
@@ -158,7 +159,7 @@ impl LbCache {
             }))
             .collect();
         self.few = places.few;
-        self.cpus.fill(LbSample::default());
+        self.cpus.iter_mut().for_each(|sample| *sample = LbSample::default());
         self.idle.clear_all();
         self.busy.clear_all();
         self.mark_all_dirty();
@@ -201,7 +202,7 @@ impl LbCache {
     /// Takes a dirty CPU of a domain, which is clean from then on.
     #[inline]
     pub(crate) fn take_dirty_in(&mut self, sd: DomainId, span: &CpuMask) -> Option<CpuId> {
-        let mut words = self.words_of_domain[sd.index()].clone();
+        let mut words = self.words_of_domain[sd].clone();
         words.find_map(|word| self.take_dirty_in_word(word, span.word(word)))
     }
 
@@ -216,7 +217,7 @@ impl LbCache {
     /// Stores the sample of a CPU and updates the sums that contain it.
     #[inline]
     pub(crate) fn set(&mut self, cpu: CpuId, new: LbSample) {
-        let old = core::mem::replace(&mut self.cpus[cpu.index()], new);
+        let old = core::mem::replace(&mut self.cpus[cpu], new);
         if old.idle_cpus != new.idle_cpus {
             self.idle.assign(cpu, new.idle_cpus > 0);
         }
@@ -237,7 +238,7 @@ impl LbCache {
     /// Sample of a CPU.
     #[inline]
     pub(crate) fn cpu(&self, cpu: CpuId) -> &LbSample {
-        &self.cpus[cpu.index()]
+        &self.cpus[cpu]
     }
 
     #[inline]
@@ -254,36 +255,36 @@ impl LbCache {
     /// Whether statistics of a group are cached.
     #[inline]
     pub(crate) fn has(&self, group: SchedGroupId) -> bool {
-        let place = &self.indices[group.index()];
+        let place = &self.indices[group];
         place.sums != NO_SUM || place.nr > 0
     }
 
     /// Statistics of a group; `None` if they are not cached.
     #[inline]
     pub(crate) fn group(&self, group: SchedGroupId) -> Option<LbSample> {
-        let place = self.indices[group.index()];
+        let place = self.indices[group];
         if place.sums != NO_SUM {
             return Some(self.sums[place.sums as usize]);
         }
         let (&first, others) = self.few[place.first as usize..][..place.nr as usize].split_first()?;
-        Some(others.iter().fold(self.cpus[first.index()], |sum, cpu| sum.plus(&self.cpus[cpu.index()])))
+        Some(others.iter().fold(self.cpus[first], |sum, cpu| sum.plus(&self.cpus[*cpu])))
     }
 
     /// Number of runnable fair tasks of a group whose statistics are cached.
     #[inline]
     pub(crate) fn h_nr_running(&self, group: SchedGroupId) -> u32 {
-        let place = self.indices[group.index()];
+        let place = self.indices[group];
         if place.sums != NO_SUM {
             return self.sums[place.sums as usize].h_nr_running;
         }
         let few = &self.few[place.first as usize..][..place.nr as usize];
-        few.iter().fold(0, |sum, cpu| sum.wrapping_add(self.cpus[cpu.index()].h_nr_running))
+        few.iter().fold(0, |sum, cpu| sum.wrapping_add(self.cpus[*cpu].h_nr_running))
     }
 
     /// Statistics of a whole domain; `None` where its groups overlap or it is too small.
     #[inline]
     pub(crate) fn domain(&self, sd: DomainId) -> Option<&LbSample> {
-        self.sums.get(self.sums_of_domain[sd.index()] as usize)
+        self.sums.get(self.sums_of_domain[sd] as usize)
     }
 }
 
@@ -328,13 +329,18 @@ impl<'a> LbCacheLayout<'a> {
 
     /// Assigns sums to a domain: those of the group that represents it in the domain above. The widest domain
     /// has its own.
-    fn place_domain(&mut self, domains: &'a SchedDomains, sd: &'a SchedDomain, places: &[LbCacheIndex]) -> u32 {
+    fn place_domain(
+        &mut self,
+        domains: &'a SchedDomains,
+        sd: &'a SchedDomain,
+        places: &Arena<SchedGroupId, LbCacheIndex>,
+    ) -> u32 {
         if sd.flags.contains(SdFlags::OVERLAP) || sd.span_weight < MIN_SUMMED_CPUS {
             return NO_SUM;
         }
         if let Some(parent) = sd.parent {
             let group = domains.domains[parent].groups;
-            return if domains.groups[group].span == sd.span { places[group.index()].sums } else { NO_SUM };
+            return if domains.groups[group].span == sd.span { places[group].sums } else { NO_SUM };
         }
         match self.widest {
             Some(sums) if *self.summed[sums as usize] == sd.span => sums,

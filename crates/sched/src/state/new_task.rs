@@ -44,7 +44,7 @@ impl State {
         let parent = self.group_entity(new.group, cpu);
         let mut se = SchedEntity::new(EntityOwner::Task(task), cfs_rq);
         se.parent = parent;
-        se.depth = parent.map_or(0, |parent| self.entities[parent.index()].depth + 1);
+        se.depth = parent.map_or(0, |parent| self.entities[parent].depth + 1);
         se.load = weight_of(new.policy, new.nice);
         // A task counts with its full load at once, but its utilisation is only guessed when it is first enqueued.
         se.avg.load_avg = scale_load_down(se.load.weight);
@@ -66,7 +66,10 @@ impl State {
             nice: new.nice,
             cpus_allowed: new.cpus_allowed,
             nr_cpus_allowed,
-            max_allowed_capacity: self.tasks.get(2 * self.rqs.len()).map_or(0, |init| init.max_allowed_capacity),
+            max_allowed_capacity: self
+                .tasks
+                .get(TaskId::from_index(2 * self.rqs.len()))
+                .map_or(0, |init| init.max_allowed_capacity),
             cpuset: CpusetId::TOP,
             is_per_cpu_kthread: false,
             group: new.group,

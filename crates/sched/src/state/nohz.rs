@@ -6,11 +6,10 @@
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
+use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
-use alloc::vec;
-use alloc::vec::Vec;
 
 /// State of NOHZ idle balancing: the kernel's `nohz`.
 #[derive(Clone, Debug)]
@@ -27,7 +26,7 @@ pub struct Nohz {
     pub next_balance: u64,
     /// Time at which blocked load is updated next, in jiffies.
     pub next_blocked: u64,
-    pub(crate) cpus: Vec<NohzCpu>,
+    pub(crate) cpus: Arena<CpuId, NohzCpu>,
 }
 
 /// Fields of `struct rq` that idle balancing reads of each CPU. They are stored side by side, because it
@@ -52,7 +51,7 @@ impl Nohz {
             needs_update: false,
             next_balance: jiffies,
             next_blocked: jiffies,
-            cpus: vec![of_cpu; nr_cpus],
+            cpus: Arena::filled(of_cpu, nr_cpus),
         }
     }
 }
@@ -60,10 +59,10 @@ impl Nohz {
 impl State {
     /// Records that the tick of an idle CPU stops. From then on other CPUs have to decay its blocked load.
     pub(crate) fn nohz_balance_enter_idle(&mut self, cpu: CpuId) {
-        self.nohz.cpus[cpu.index()].has_blocked_load = true;
-        let rq = &mut self.rqs[cpu.index()];
+        self.nohz.cpus[cpu].has_blocked_load = true;
+        let rq = &mut self.rqs[cpu];
         if !rq.nohz_tick_stopped {
-            if self.domains.cpus[cpu.index()].base.is_none() {
+            if self.domains.cpus[cpu].base.is_none() {
                 return;
             }
             rq.nohz_tick_stopped = true;
@@ -78,7 +77,7 @@ impl State {
     /// Handles the first tick of a busy CPU that was tickless: the CPU counts as tickless no longer. Returns
     /// whether it did.
     pub(crate) fn nohz_balance_exit_idle(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
-        let was_tickless = core::mem::take(&mut self.rqs[cpu.index()].nohz_tick_stopped);
+        let was_tickless = core::mem::take(&mut self.rqs[cpu].nohz_tick_stopped);
         if was_tickless {
             ctx.charge(KernelOp::NohzExit);
             self.nohz.idle_cpus_mask.clear(cpu);
@@ -90,7 +89,7 @@ impl State {
 
     /// Counts a CPU as idle or busy in its last-level cache, unless it is counted so already.
     fn set_cpu_sd_state(&mut self, cpu: CpuId, idle: bool) {
-        let Some(llc) = self.domains.cpus[cpu.index()].sd_llc else { return };
+        let Some(llc) = self.domains.cpus[cpu].sd_llc else { return };
         let sd = &mut self.domains.domains[llc];
         if core::mem::replace(&mut sd.nohz_idle, idle) == idle {
             return;

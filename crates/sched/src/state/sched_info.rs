@@ -11,17 +11,17 @@ impl State {
     /// Accounts waiting and running time at a context switch, except for the idle task:
     /// `sched_info_switch()`.
     pub(crate) fn sched_info_switch(&mut self, cpu: CpuId, prev: TaskId, next: TaskId) {
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         let now = rq.clock;
         if prev != rq.idle {
-            let p = &mut self.tasks[prev.index()];
+            let p = &mut self.tasks[prev];
             rq.stats.rq_cpu_time += now.wrapping_sub(p.info.last_arrival);
             if p.state == TaskState::Running && p.info.last_queued == 0 {
                 p.info.last_queued = now;
             }
         }
         if next != rq.idle {
-            let info = &mut self.tasks[next.index()].info;
+            let info = &mut self.tasks[next].info;
             if info.last_queued != 0 {
                 let delay = now.wrapping_sub(info.last_queued);
                 info.last_queued = 0;

@@ -133,7 +133,7 @@ impl State {
             irq_util_avg: rq.avg_irq.util_avg,
             misfit_task_load: rq.misfit_task_load,
             uclamp: rq.uclamp.clamps(),
-            next_balance: self.nohz.cpus[cpu.index()].next_balance,
+            next_balance: self.nohz.cpus[cpu].next_balance,
             avg_idle: Nanos(rq.avg_idle),
             max_idle_balance_cost: Nanos(rq.max_idle_balance_cost),
             is_tickless: rq.nohz_tick_stopped,
@@ -144,12 +144,12 @@ impl State {
     /// cfs_rqs of a CPU that have load, children before parents: the kernel's `leaf_cfs_rq_list`.
     pub fn leaf_cfs_rqs(&self, cpu: CpuId) -> impl Iterator<Item = &CfsRq> {
         let next = |&id: &CfsRqId| self.next_leaf_cfs_rq(id);
-        core::iter::successors(self.first_leaf_cfs_rq(cpu), next).map(|id| &self.cfs_rqs[id.index()])
+        core::iter::successors(self.first_leaf_cfs_rq(cpu), next).map(|id| &self.cfs_rqs[id])
     }
 
     /// Entity that represents a cfs_rq on its parent; a root cfs_rq has none.
     pub fn entity_of_cfs_rq(&self, cfs_rq: &CfsRq) -> Option<&SchedEntity> {
-        cfs_rq.entity.map(|entity| &self.entities[entity.index()])
+        cfs_rq.entity.map(|entity| &self.entities[entity])
     }
 
     /// Number of the jiffy that began last.
@@ -160,13 +160,13 @@ impl State {
     /// Idle task of a CPU.
     #[inline]
     pub fn idle_task(&self, cpu: CpuId) -> TaskId {
-        self.rqs[cpu.index()].idle
+        self.rqs[cpu].idle
     }
 
     /// Action that a CPU takes next, unless an event intervenes.
     #[inline]
     pub fn next_action(&self, cpu: CpuId) -> CpuAction {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         if rq.need_resched {
             CpuAction::Reschedule
         } else if rq.curr == rq.idle {
@@ -180,11 +180,11 @@ impl State {
 
     /// Whether a CPU idles and has no work pending: `idle_cpu()`.
     pub fn is_idle(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu.index()].is_idle()
+        self.rqs[cpu].is_idle()
     }
 
     /// Whether an interrupt is on its way to a CPU.
     pub fn is_ipi_pending(&self, cpu: CpuId, kind: IpiKind) -> bool {
-        self.rqs[cpu.index()].ipi_pending[kind as usize]
+        self.rqs[cpu].ipi_pending[kind as usize]
     }
 }

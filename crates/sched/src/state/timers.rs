@@ -150,9 +150,9 @@ impl State {
     pub(crate) fn start_timer(&mut self, ctx: &mut Ctx<'_>, timer: Timer, at_ns: u64) {
         let this_cpu = ctx.cpu;
         let old_cpu = self.timer_cpu(timer).map_or(this_cpu, |cpu| core::mem::replace(cpu, this_cpu));
-        let was_next = old_cpu == this_cpu && self.rqs[this_cpu.index()].timers.next == Some(timer);
-        self.rqs[old_cpu.index()].timers.remove(timer);
-        let queue = &mut self.rqs[this_cpu.index()].timers;
+        let was_next = old_cpu == this_cpu && self.rqs[this_cpu].timers.next == Some(timer);
+        self.rqs[old_cpu].timers.remove(timer);
+        let queue = &mut self.rqs[this_cpu].timers;
         let is_first = queue.insert(at_ns, timer);
         if queue.in_interrupt {
             return;
@@ -170,7 +170,7 @@ impl State {
     /// Cancels a timer that was started last on `cpu`: `hrtimer_try_to_cancel()`. Returns whether it was
     /// armed.
     pub(crate) fn cancel_timer(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, timer: Timer) -> bool {
-        let queue = &mut self.rqs[cpu.index()].timers;
+        let queue = &mut self.rqs[cpu].timers;
         if queue.running == Some(timer) || !queue.remove(timer) {
             return false;
         }
@@ -183,21 +183,21 @@ impl State {
     /// Moves the timers of the executing CPU, which goes offline, to `heir`. An interrupt makes `heir`
     /// reprogram its hardware: `hrtimers_cpu_dying()`.
     pub(crate) fn migrate_timers(&mut self, ctx: &mut Ctx<'_>, heir: CpuId) {
-        let queue = &mut self.rqs[ctx.cpu.index()].timers;
+        let queue = &mut self.rqs[ctx.cpu].timers;
         let orphans = core::mem::take(&mut queue.armed);
         queue.reevaluate();
         for (at, timer) in orphans {
             if let Some(cpu) = self.timer_cpu(timer) {
                 *cpu = heir;
             }
-            self.rqs[heir.index()].timers.insert(at, timer);
+            self.rqs[heir].timers.insert(at, timer);
         }
         self.queue_call(ctx, heir, CallFunction::Timers);
     }
 
     /// Reprograms the hardware after timers have come from a CPU that went offline: `retrigger_next_event()`.
     pub(crate) fn retrigger_next_event(&mut self, ctx: &mut Ctx<'_>) {
-        self.rqs[ctx.cpu.index()].timers.reevaluate();
+        self.rqs[ctx.cpu].timers.reevaluate();
         self.program_timer(ctx);
     }
 
@@ -217,17 +217,17 @@ impl State {
         match timer {
             Timer::Hrtick => None,
             Timer::RtPeriod => Some(&mut self.rt_root.bandwidth_timer_cpu),
-            Timer::DlTask(task) => Some(&mut self.tasks[task.index()].dl.dl_timer_cpu),
-            Timer::DlInactive(task) => Some(&mut self.tasks[task.index()].dl.inactive_timer_cpu),
-            Timer::CfsPeriod(group) => Some(&mut self.groups[group.index()].bandwidth.period_timer_cpu),
-            Timer::CfsSlack(group) => Some(&mut self.groups[group.index()].bandwidth.slack_timer_cpu),
+            Timer::DlTask(task) => Some(&mut self.tasks[task].dl.dl_timer_cpu),
+            Timer::DlInactive(task) => Some(&mut self.tasks[task].dl.inactive_timer_cpu),
+            Timer::CfsPeriod(group) => Some(&mut self.groups[group].bandwidth.period_timer_cpu),
+            Timer::CfsSlack(group) => Some(&mut self.groups[group].bandwidth.slack_timer_cpu),
         }
     }
 
     /// Programs the hardware timer of the executing CPU for the CPU's first timer.
     pub(crate) fn program_timer(&self, ctx: &mut Ctx<'_>) {
         ctx.charge(KernelOp::HrtimerProgram);
-        let at = Nanos(self.rqs[ctx.cpu.index()].timers.expires_next);
+        let at = Nanos(self.rqs[ctx.cpu].timers.expires_next);
         ctx.emit(Effect::ArmTimer { cpu: ctx.cpu, at });
     }
 }

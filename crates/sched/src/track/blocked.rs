@@ -17,13 +17,13 @@ impl State {
     pub(crate) fn update_blocked_averages(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) {
         let visited_before = ctx.op_counts.get(KernelOp::BlockedCfsRq);
         let rq = self.rq_lock(cpu);
-        self.nohz.cpus[cpu.index()].last_blocked_load_update_tick = self.jiffies;
+        self.nohz.cpus[cpu].last_blocked_load_update_tick = self.jiffies;
         self.update_rq_clock(ctx, &rq);
         let others_decayed = self.update_blocked_others(ctx, cpu);
         let mut has_blocked = self.other_classes_have_blocked(cpu);
         let fair_decayed = self.update_blocked_fair(ctx, cpu, &mut has_blocked);
         if !has_blocked {
-            self.nohz.cpus[cpu.index()].has_blocked_load = false;
+            self.nohz.cpus[cpu].has_blocked_load = false;
         }
         if others_decayed || fair_decayed {
             self.cpufreq_update_util(ctx, cpu);
@@ -40,7 +40,7 @@ impl State {
     /// 2. Update those of its entity, if that has anything to decay or to propagate.
     /// 3. Remove the cfs_rq from the list if nothing is left, so that the next update is shorter.
     fn update_blocked_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, has_blocked: &mut bool) -> bool {
-        let root = self.root_cfs_rq(cpu);
+        let root = CfsRqId::root(cpu);
         let mut root_changed = false;
         let mut next = self.first_leaf_cfs_rq(cpu);
         while let Some(id) = next {
@@ -49,12 +49,12 @@ impl State {
             let now = self.cfs_rq_clock_pelt(id);
             if self.update_cfs_rq_load_avg(ctx, now, id) {
                 self.update_tg_load_avg(ctx, id);
-                if self.cfs_rqs[id.index()].nr_running == 0 {
+                if self.cfs_rqs[id].nr_running == 0 {
                     self.update_idle_cfs_rq_clock_pelt(id);
                 }
                 root_changed |= id == root;
             }
-            if let Some(se) = self.cfs_rqs[id.index()].entity
+            if let Some(se) = self.cfs_rqs[id].entity
                 && !self.skip_blocked_update(se)
             {
                 let (above, _) = self.place_of(se);
@@ -63,7 +63,7 @@ impl State {
             if self.cfs_rq_is_decayed(id) {
                 self.list_del_leaf_cfs_rq(id);
             }
-            let avg = &self.cfs_rqs[id.index()].avg;
+            let avg = &self.cfs_rqs[id].avg;
             *has_blocked |= avg.load_avg > 0 || avg.util_avg > 0;
         }
         root_changed
@@ -71,14 +71,14 @@ impl State {
 
     /// Whether a cfs_rq has no weight, no sums, and no child in the list just before it.
     pub(crate) fn cfs_rq_is_decayed(&self, id: CfsRqId) -> bool {
-        let cfs_rq = &self.cfs_rqs[id.index()];
+        let cfs_rq = &self.cfs_rqs[id];
         let has_share = self.series.is_eevdf() && cfs_rq.tg_load_avg_contrib != 0;
         cfs_rq.load.weight == 0 && cfs_rq.avg.is_decayed() && !self.child_cfs_rq_on_list(id) && !has_share
     }
 
     /// Whether [`State::update_nohz_stats`] would update the blocked load of a tickless CPU now.
     pub(crate) fn nohz_stats_are_due(&self, cpu: CpuId) -> bool {
-        let of = &self.nohz.cpus[cpu.index()];
+        let of = &self.nohz.cpus[cpu];
         of.has_blocked_load
             && self.nohz.idle_cpus_mask.contains(cpu)
             && self.jiffies > of.last_blocked_load_update_tick + self.tunables.changes.blocked_limit
@@ -89,7 +89,7 @@ impl State {
     ///
     /// The tunable `blocked_limit` makes updates less frequent.
     pub(crate) fn update_nohz_stats(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) -> bool {
-        let of = &self.nohz.cpus[cpu.index()];
+        let of = &self.nohz.cpus[cpu];
         if !of.has_blocked_load || !self.nohz.idle_cpus_mask.contains(cpu) {
             return false;
         }
@@ -97,6 +97,6 @@ impl State {
             return true;
         }
         self.update_blocked_averages(ctx, cpu, caller);
-        self.nohz.cpus[cpu.index()].has_blocked_load
+        self.nohz.cpus[cpu].has_blocked_load
     }
 }

@@ -94,7 +94,7 @@ impl State {
         let id = group.capacity;
         let sum = match domain.child {
             None => {
-                let capacity = scale_rt_capacity(&self.rqs[cpu.index()], self.series);
+                let capacity = scale_rt_capacity(&self.rqs[cpu], self.series);
                 self.set_cpu_capacity(cpu, capacity);
                 CapacitySum::NONE.with(capacity, capacity, capacity)
             }

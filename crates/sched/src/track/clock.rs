@@ -17,12 +17,12 @@ impl State {
         let cpu = rq.cpu();
         // Code that updates the clock then changes the runqueue.
         ctx.op_counts.touch_write(cpu);
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         if rq.clock_skip_active {
             return;
         }
         self.check_double_clock(ctx, cpu);
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         let Some(delta) = ctx.sched_clock().checked_sub(rq.clock) else { return };
         // A second update at the same instant changes nothing, except that steal time is dropped.
         if delta == 0 && !rq.is_idle_task_running() && rq.steal_time == rq.prev_steal_time {
@@ -46,18 +46,18 @@ impl State {
     /// Requests that the next `schedule()` on this CPU skips the clock update, because the clock was just
     /// updated.
     pub(crate) fn rq_clock_skip_update(&mut self, cpu: CpuId) {
-        self.rqs[cpu.index()].clock_skip_requested = true;
+        self.rqs[cpu].clock_skip_requested = true;
     }
 
     /// Activates the request to skip clock updates, for one `schedule()`.
     pub(crate) fn begin_clock_skip(&mut self, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         rq.clock_skip_active = core::mem::take(&mut rq.clock_skip_requested);
     }
 
     /// Ends the skipping of clock updates with the end of `schedule()`.
     pub(crate) fn end_clock_skip(&mut self, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         rq.clock_skip_requested = false;
         rq.clock_skip_active = false;
     }

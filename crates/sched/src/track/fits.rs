@@ -10,7 +10,7 @@ use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::snapshot::TaskFit;
 use crate::state::task::{SchedClass, Uclamp};
 use crate::types::features::Feature;
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE};
 
 /// Result of comparing a utilisation with the capacity of a CPU.
@@ -48,7 +48,7 @@ impl State {
     /// 2. However, a lower clamp above the utilisation must be within the capacity that thermal pressure
     ///    leaves.
     pub(crate) fn util_fits_cpu(&self, ClampedUtil { util, clamps }: ClampedUtil, cpu: CpuId) -> Fit {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         if !self.uclamp_is_used() {
             return if fits_capacity(util, rq.cpu_capacity) { Fit::Yes } else { Fit::No };
         }
@@ -85,18 +85,17 @@ impl State {
     /// 1. A CPU on which the task does not fit is too small, unless none is larger.
     /// 2. A CPU is too large if the task would fit on a smaller one that it may use.
     pub fn task_fit(&self, task: TaskId, cpu: CpuId) -> TaskFit {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if p.class != SchedClass::Fair {
             return TaskFit::Right;
         }
-        let (util, own) = (self.clamped_util(task), self.rqs[cpu.index()].cpu_capacity_orig);
+        let (util, own) = (self.clamped_util(task), self.rqs[cpu].cpu_capacity_orig);
         if self.util_fits_cpu(util, cpu) != Fit::Yes {
             let is_larger = |rq: &Rq| rq.cpu_capacity_orig > own;
             return if self.rqs.iter().any(is_larger) { TaskFit::TooSmall } else { TaskFit::Right };
         }
-        let would_do = |other: CpuId| {
-            self.rqs[other.index()].cpu_capacity_orig < own && self.util_fits_cpu(util, other) == Fit::Yes
-        };
+        let would_do =
+            |other: CpuId| self.rqs[other].cpu_capacity_orig < own && self.util_fits_cpu(util, other) == Fit::Yes;
         if p.cpus_allowed.iter().any(would_do) { TaskFit::TooLarge } else { TaskFit::Right }
     }
 
@@ -109,19 +108,19 @@ impl State {
     /// Capacity of a CPU for the fair class, as of the last update: `capacity_of()`.
     #[inline]
     pub(crate) fn capacity_of(&self, cpu: CpuId) -> Capacity {
-        self.rqs[cpu.index()].cpu_capacity
+        self.rqs[cpu].cpu_capacity
     }
 
     /// Load of the fair class on a CPU: `cpu_load()`.
     #[inline]
     pub(crate) fn cpu_load(&self, cpu: CpuId) -> u64 {
-        self.cfs_rqs[cpu.index()].avg.load_avg
+        self.cfs_rqs[CfsRqId::root(cpu)].avg.load_avg
     }
 
     /// Runnable average of the fair class on a CPU: `cpu_runnable()`.
     #[inline]
     pub(crate) fn cpu_runnable(&self, cpu: CpuId) -> u64 {
-        self.cfs_rqs[cpu.index()].avg.runnable_avg
+        self.cfs_rqs[CfsRqId::root(cpu)].avg.runnable_avg
     }
 
     /// Utilisation of a CPU by the fair class: the larger of tracked and estimated utilisation, but at most
@@ -130,7 +129,7 @@ impl State {
     /// Models `cpu_util_cfs()` (6.1).
     #[inline]
     pub(crate) fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {
-        util_cfs(&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()], self.features.has(Feature::UtilEst))
+        util_cfs(&self.rqs[cpu], &self.cfs_rqs[CfsRqId::root(cpu)], self.features.has(Feature::UtilEst))
     }
 }
 
@@ -138,7 +137,7 @@ impl State {
     /// Utilisation of a CPU by the fair class, or its runnable average if that is larger because tasks wait:
     /// `cpu_util_cfs_boost()` (6.12).
     pub(crate) fn cpu_util_cfs_boost(&self, cpu: CpuId) -> u64 {
-        let orig = self.rqs[cpu.index()].cpu_capacity_orig;
+        let orig = self.rqs[cpu].cpu_capacity_orig;
         self.cpu_util_cfs(cpu).max(self.cpu_runnable(cpu).min(orig))
     }
 }

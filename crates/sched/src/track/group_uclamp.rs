@@ -40,9 +40,9 @@ impl State {
         assert!(group != GroupId::ROOT, "the root group has no clamps");
         self.uclamp_used = true;
         // A user writes two files, the lower clamp first. Tasks that share a bucket with others keep its highest value.
-        let before = self.groups[group.index()].uclamp_req.unwrap_or(ANYTHING);
+        let before = self.groups[group].uclamp_req.unwrap_or(ANYTHING);
         for request in [Uclamp { min: clamps.min, ..before }, clamps] {
-            self.groups[group.index()].uclamp_req = Some(request);
+            self.groups[group].uclamp_req = Some(request);
             // Parents come before their children.
             for index in group.index()..self.groups.len() {
                 self.update_group_clamps(GroupId::from_index(index));
@@ -52,19 +52,19 @@ impl State {
 
     /// Computes the effective clamps of a group from the requested ones and those of the group above.
     fn update_group_clamps(&mut self, id: GroupId) {
-        let group = &self.groups[id.index()];
+        let group = &self.groups[id];
         let Some(parent) = group.parent else { return };
-        let above = self.groups[parent.index()].uclamp;
+        let above = self.groups[parent].uclamp;
         if group.uclamp_req.is_none() && above.is_none() {
             return;
         }
         let above = if parent == GroupId::ROOT { ROOT } else { above.unwrap_or(ANYTHING) };
         let effective = group.uclamp_req.unwrap_or(ANYTHING).within(above);
-        if self.groups[id.index()].uclamp.replace(effective) == Some(effective) {
+        if self.groups[id].uclamp.replace(effective) == Some(effective) {
             return;
         }
         for task in (0..self.tasks.len()).map(TaskId::from_index) {
-            let p = &self.tasks[task.index()];
+            let p = &self.tasks[task];
             if p.group == id && p.uclamp_active.is_some() {
                 let cpu = p.cpu;
                 self.uclamp_rq_dec(cpu, task);

@@ -6,7 +6,7 @@ use crate::state::lb_cache::LbSample;
 use crate::state::topology::DomainId;
 use crate::track::fits::util_cfs;
 use crate::types::features::Feature;
-use crate::types::ids::CpuId;
+use crate::types::ids::{CfsRqId, CpuId};
 
 impl State {
     /// Reads the runqueues of all dirty CPUs again. The cache then equals the runqueues until the next
@@ -30,7 +30,7 @@ impl State {
     /// Reads the load-balance statistics of a CPU from its runqueue.
     #[inline]
     pub(crate) fn lb_sample(&self, cpu: CpuId) -> LbSample {
-        let (rq, root) = (&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()]);
+        let (rq, root) = (&self.rqs[cpu], &self.cfs_rqs[CfsRqId::root(cpu)]);
         LbSample {
             load: root.avg.load_avg,
             runnable: root.avg.runnable_avg,

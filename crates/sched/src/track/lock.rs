@@ -47,6 +47,6 @@ impl State {
     /// Asserts, in builds with assertions, that a guard is that of a task's runqueue.
     #[inline]
     pub(crate) fn assert_task_locked(&self, rq: &RqGuard, task: TaskId) {
-        debug_assert!(self.tasks[task.index()].cpu == rq.cpu(), "{task:?} is on another CPU than {rq:?}");
+        debug_assert!(self.tasks[task].cpu == rq.cpu(), "{task:?} is on another CPU than {rq:?}");
     }
 }

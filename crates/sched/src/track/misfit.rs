@@ -31,16 +31,15 @@ impl State {
 
     #[inline(never)]
     fn record_misfit(&mut self, cpu: CpuId, task: Option<TaskId>) {
-        let misfit = task.filter(|task| self.tasks[task.index()].nr_cpus_allowed != 1);
+        let misfit = task.filter(|task| self.tasks[*task].nr_cpus_allowed != 1);
         let misfit = misfit.filter(|&task| !self.task_fits_cpu(task, cpu) && !self.is_largest_allowed(task, cpu));
         let load = misfit.map_or(0, |task| self.task_h_load(task).max(1));
-        self.rqs[cpu.index()].misfit_task_load = load;
+        self.rqs[cpu].misfit_task_load = load;
     }
 
     /// Whether a CPU is as large as the largest one that a task may use: in 6.12, such a task is no misfit.
     fn is_largest_allowed(&self, task: TaskId, cpu: CpuId) -> bool {
-        self.series.is_eevdf()
-            && self.tasks[task.index()].max_allowed_capacity == self.rqs[cpu.index()].cpu_capacity_orig
+        self.series.is_eevdf() && self.tasks[task].max_allowed_capacity == self.rqs[cpu].cpu_capacity_orig
     }
 
     /// Determines the capacity of the largest CPU that a task may use: `set_task_max_allowed_capacity()` (6.12).
@@ -49,8 +48,8 @@ impl State {
     /// former value.
     pub(crate) fn set_task_max_allowed_capacity(&mut self, task: TaskId) {
         if self.domains.asym_cpucapacity {
-            let p = &mut self.tasks[task.index()];
-            let capacities = p.cpus_allowed.iter().map(|cpu| self.rqs[cpu.index()].cpu_capacity_orig);
+            let p = &mut self.tasks[task];
+            let capacities = p.cpus_allowed.iter().map(|cpu| self.rqs[cpu].cpu_capacity_orig);
             p.max_allowed_capacity = capacities.max().unwrap_or(p.max_allowed_capacity);
         }
     }
@@ -58,7 +57,7 @@ impl State {
     /// Whether a CPU has a task that is too big for it, and a bigger CPU or one with more remaining capacity
     /// may exist. In 6.12 the task suffices.
     pub(crate) fn check_misfit_status(&self, cpu: CpuId, sd: DomainId) -> bool {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         rq.misfit_task_load > 0
             && (self.series.is_eevdf()
                 || rq.cpu_capacity_orig < self.domains.root.max_cpu_capacity
@@ -71,7 +70,7 @@ impl State {
         if !self.sched_energy_enabled() {
             return false;
         }
-        let used = ClampedUtil { util: self.cpu_util_cfs(cpu), clamps: self.rqs[cpu.index()].uclamp.clamps() };
+        let used = ClampedUtil { util: self.cpu_util_cfs(cpu), clamps: self.rqs[cpu].uclamp.clamps() };
         self.util_fits_cpu(used, cpu) == Fit::No
     }
 

@@ -17,7 +17,7 @@ impl State {
     /// (`__setscheduler_uclamp()`).
     pub(crate) fn reset_uclamp(&mut self, task: TaskId) {
         let is_eevdf = self.series.is_eevdf();
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         if !p.has_uclamp {
             // Since 6.12 deadline tasks do not count as real-time tasks.
             let counts = p.class >= SchedClass::RealTime && (!is_eevdf || p.class != SchedClass::Deadline);
@@ -31,11 +31,11 @@ impl State {
     /// A runnable task has those with which it was enqueued. Any other task has the requested ones within the
     /// limits of its group; the root group has no limits.
     pub fn uclamp_eff(&self, task: TaskId) -> Uclamp {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if let Some(active) = p.uclamp_active {
             return active;
         }
-        let Some(limits) = self.groups[p.group.index()].uclamp else { return p.uclamp };
+        let Some(limits) = self.groups[p.group].uclamp else { return p.uclamp };
         let within = |clamp: u32| clamp.max(limits.min).min(limits.max);
         Uclamp { min: within(p.uclamp.min), max: within(p.uclamp.max) }
     }
@@ -43,19 +43,19 @@ impl State {
     /// Counts a task that is enqueued in its runqueue's clamps.
     #[inline]
     pub(crate) fn uclamp_rq_inc(&mut self, cpu: CpuId, task: TaskId) {
-        if self.uclamp_used && has_clamps(self.tasks[task.index()].class) {
-            self.tasks[task.index()].uclamp_active = None;
+        if self.uclamp_used && has_clamps(self.tasks[task].class) {
+            self.tasks[task].uclamp_active = None;
             let clamps = self.uclamp_eff(task);
-            self.tasks[task.index()].uclamp_active = Some(clamps);
-            self.rqs[cpu.index()].uclamp.inc(clamps);
+            self.tasks[task].uclamp_active = Some(clamps);
+            self.rqs[cpu].uclamp.inc(clamps);
         }
     }
 
     /// Removes a task that is dequeued from its runqueue's clamps.
     #[inline]
     pub(crate) fn uclamp_rq_dec(&mut self, cpu: CpuId, task: TaskId) {
-        if let Some(clamps) = self.tasks[task.index()].uclamp_active.take() {
-            self.rqs[cpu.index()].uclamp.dec(clamps);
+        if let Some(clamps) = self.tasks[task].uclamp_active.take() {
+            self.rqs[cpu].uclamp.dec(clamps);
         }
     }
 
@@ -66,7 +66,7 @@ impl State {
         if !self.uclamp_used {
             return util;
         }
-        let rq = &self.rqs[cpu.index()].uclamp;
+        let rq = &self.rqs[cpu].uclamp;
         let clamps = match task {
             None => rq.clamps(),
             Some(task) if rq.is_idle() => self.uclamp_eff(task),
@@ -77,7 +77,7 @@ impl State {
 
     /// Whether the upper clamp of a CPU is at or below its utilisation.
     pub(crate) fn uclamp_rq_is_capped(&self, cpu: CpuId) -> bool {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         let max = u64::from(rq.uclamp.clamps().max);
         self.uclamp_used && max != SCHED_CAPACITY_SCALE && self.cpu_util_cfs(cpu) + rq.avg_rt.util_avg >= max
     }

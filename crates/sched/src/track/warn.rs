@@ -18,7 +18,7 @@ impl State {
         if !self.features.has(Feature::WarnDoubleClock) {
             return;
         }
-        let before = core::mem::replace(&mut self.rqs[cpu.index()].warn.clock_section, self.warn.lock_section);
+        let before = core::mem::replace(&mut self.rqs[cpu].warn.clock_section, self.warn.lock_section);
         if before == self.warn.lock_section && before > 0 {
             ctx.report(Event::Warning { cpu, on: ctx.cpu, warning: Warning::DoubleClock });
         }
@@ -33,7 +33,7 @@ impl State {
     pub(crate) fn check_resched_latency(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let limit_ms = self.tunables.latency_warn_ms;
         let is_done = self.tunables.latency_warn_once && self.warn.has_warned_latency;
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         if !self.features.has(Feature::LatencyWarn) || is_done || limit_ms == 0 || !rq.need_resched {
             return;
         }
@@ -53,7 +53,7 @@ impl State {
     /// Clears the record of a pending reschedule, because `schedule()` has picked a task.
     #[inline]
     pub(crate) fn clear_resched_latency(&mut self, cpu: CpuId) {
-        self.rqs[cpu.index()].warn.resched_seen_ns = 0;
+        self.rqs[cpu].warn.resched_seen_ns = 0;
     }
 }
 
@@ -132,18 +132,18 @@ mod tests {
             machine.sched.features_mut().set(Feature::LatencyWarn, true);
             machine.sched.tunables.latency_warn_ms = 10;
             machine.sched.tunables.latency_warn_once = once;
-            machine.sched.rqs[0].need_resched = true;
+            machine.sched.rqs[CpuId(0)].need_resched = true;
             let mut all = Vec::new();
             // Ticks at 4, 8, ... ms: the first one sees it, the fourth one sees it for 12 ms.
             for _ in 0..6 {
                 machine.wait_ms(4);
-                machine.sched.rqs[0].need_resched = true;
+                machine.sched.rqs[CpuId(0)].need_resched = true;
                 all.extend(collect_warnings(&mut machine, |sched, ctx| sched.handle_tick(ctx)));
             }
             assert_eq!(all.len(), complaints, "{all:?}");
             assert_eq!(all[0], (0, Warning::ReschedLatency { latency_ns: 12_000_000, ticks: 3 }));
             machine.on(0, |sched, ctx| sched.handle_reschedule(ctx));
-            assert_eq!(machine.sched.rqs[0].warn.resched_seen_ns, 0);
+            assert_eq!(machine.sched.rqs[CpuId(0)].warn.resched_seen_ns, 0);
         }
     }
 }

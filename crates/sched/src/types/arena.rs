@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Indices into the arenas of [`SchedDomains`](super::SchedDomains), each of a type of its own.
+//! Vectors that are indexed by one type of id.
 
 use alloc::vec::Vec;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Index, IndexMut};
 
-/// Index into one kind of arena.
+/// Index into one kind of arena. The ids are in [`ids`](super::ids).
 pub trait ArenaId: Copy {
     /// Creates the id of an index.
     fn from_index(index: usize) -> Self;
@@ -14,53 +14,30 @@ pub trait ArenaId: Copy {
     fn index(self) -> usize;
 }
 
-macro_rules! arena_id {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
-
-        impl ArenaId for $name {
-            fn from_index(index: usize) -> Self {
-                Self(u32::try_from(index).expect("an arena has fewer than 2^32 places"))
-            }
-            fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    };
-}
-
-arena_id! {
-    /// Id of a sched domain of one CPU ([`SchedDomain`](super::SchedDomain)).
-    DomainId
-}
-arena_id! {
-    /// Id of a group of a sched domain ([`SchedGroup`](super::SchedGroup)), which is no task group.
-    SchedGroupId
-}
-arena_id! {
-    /// Id of the capacity of sched groups with the same CPUs
-    /// ([`SchedGroupCapacity`](super::SchedGroupCapacity)).
-    CapacityId
-}
-arena_id! {
-    /// Id of the state that the CPUs of a last-level cache share
-    /// ([`SchedDomainShared`](super::SchedDomainShared)).
-    SharedId
-}
-
-/// Vector that is indexed by one type of id only.
+/// Vector that is indexed by one type of id only. Items are never removed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Arena<I, T> {
     items: Vec<T>,
-    names: PhantomData<I>,
+    ids: PhantomData<I>,
 }
 
 impl<I: ArenaId, T> Arena<I, T> {
     /// Creates an empty arena.
     pub const fn new() -> Self {
-        Self { items: Vec::new(), names: PhantomData }
+        Self { items: Vec::new(), ids: PhantomData }
+    }
+
+    /// Creates an empty arena with room for a number of items.
+    pub fn with_capacity(nr_items: usize) -> Self {
+        Self { items: Vec::with_capacity(nr_items), ids: PhantomData }
+    }
+
+    /// Creates an arena with a number of equal items.
+    pub fn filled(item: T, nr_items: usize) -> Self
+    where
+        T: Clone,
+    {
+        Self { items: alloc::vec![item; nr_items], ids: PhantomData }
     }
 
     /// Appends an item and returns its id.
@@ -69,7 +46,18 @@ impl<I: ArenaId, T> Arena<I, T> {
         I::from_index(self.items.len() - 1)
     }
 
+    /// Appends copies of an item until the arena has a number of items.
+    pub fn fill_up(&mut self, nr_items: usize, item: T)
+    where
+        T: Clone,
+    {
+        if self.items.len() < nr_items {
+            self.items.resize(nr_items, item);
+        }
+    }
+
     /// Number of items in the arena.
+    #[inline]
     pub const fn len(&self) -> usize {
         self.items.len()
     }
@@ -79,19 +67,40 @@ impl<I: ArenaId, T> Arena<I, T> {
         self.items.is_empty()
     }
 
+    /// Item of an id, if the arena has one.
+    #[inline]
+    pub fn get(&self, id: I) -> Option<&T> {
+        self.items.get(id.index())
+    }
+
+    /// Mutable item of an id, if the arena has one.
+    #[inline]
+    pub fn get_mut(&mut self, id: I) -> Option<&mut T> {
+        self.items.get_mut(id.index())
+    }
+
     /// All items, in the order of their ids.
+    #[inline]
     pub fn iter(&self) -> core::slice::Iter<'_, T> {
         self.items.iter()
     }
 
     /// All items, mutable, in the order of their ids.
+    #[inline]
     pub fn iter_mut(&mut self) -> core::slice::IterMut<'_, T> {
         self.items.iter_mut()
     }
 
     /// Ids of all items.
+    #[inline]
     pub fn ids(&self) -> impl Iterator<Item = I> + Clone + use<I, T> {
         (0..self.items.len()).map(I::from_index)
+    }
+
+    /// All items with their ids.
+    #[inline]
+    pub fn enumerate(&self) -> impl Iterator<Item = (I, &T)> {
+        self.items.iter().enumerate().map(|(index, item)| (I::from_index(index), item))
     }
 }
 
@@ -101,14 +110,41 @@ impl<I: ArenaId, T> Default for Arena<I, T> {
     }
 }
 
+impl<I: ArenaId, T> FromIterator<T> for Arena<I, T> {
+    fn from_iter<Items: IntoIterator<Item = T>>(items: Items) -> Self {
+        Self { items: items.into_iter().collect(), ids: PhantomData }
+    }
+}
+
+impl<'a, I: ArenaId, T> IntoIterator for &'a Arena<I, T> {
+    type Item = &'a T;
+    type IntoIter = core::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<'a, I: ArenaId, T> IntoIterator for &'a mut Arena<I, T> {
+    type Item = &'a mut T;
+    type IntoIter = core::slice::IterMut<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter_mut()
+    }
+}
+
 impl<I: ArenaId, T> Index<I> for Arena<I, T> {
     type Output = T;
+
+    #[inline]
     fn index(&self, id: I) -> &T {
         &self.items[id.index()]
     }
 }
 
 impl<I: ArenaId, T> IndexMut<I> for Arena<I, T> {
+    #[inline]
     fn index_mut(&mut self, id: I) -> &mut T {
         &mut self.items[id.index()]
     }

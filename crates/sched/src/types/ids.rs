@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Typed identifiers: indices into the scheduler's arenas, dense and never reused within a run.
+//! Typed identifiers: indices into the scheduler's [arenas](super::arena), dense and never reused within a run.
+
+use crate::types::arena::ArenaId;
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
@@ -22,6 +24,17 @@ macro_rules! id {
             pub const fn from_index(index: usize) -> Self {
                 assert!(index <= u32::MAX as usize);
                 Self(index as u32)
+            }
+        }
+
+        impl ArenaId for $name {
+            #[inline]
+            fn from_index(index: usize) -> Self {
+                Self::from_index(index)
+            }
+            #[inline]
+            fn index(self) -> usize {
+                self.index()
             }
         }
     };
@@ -53,6 +66,33 @@ id! {
     /// A cfs_rq: the fair runqueue of a group on one CPU. Those of the root group come first, in the order of
     /// the CPUs.
     CfsRqId
+}
+
+id! {
+    /// A sched domain of one CPU ([`SchedDomain`](crate::state::topology::SchedDomain)).
+    DomainId
+}
+id! {
+    /// A group of a sched domain ([`SchedGroup`](crate::state::topology::SchedGroup)), which is no task group.
+    SchedGroupId
+}
+id! {
+    /// The capacity of sched groups with the same CPUs
+    /// ([`SchedGroupCapacity`](crate::state::topology::SchedGroupCapacity)).
+    CapacityId
+}
+id! {
+    /// The state that the CPUs of a last-level cache share
+    /// ([`SchedDomainShared`](crate::state::topology::SchedDomainShared)).
+    SharedId
+}
+
+impl CfsRqId {
+    /// The root cfs_rq of a CPU.
+    #[inline]
+    pub const fn root(cpu: CpuId) -> Self {
+        Self(cpu.0)
+    }
 }
 
 impl CpusetId {

@@ -4,6 +4,7 @@
 //!
 //! This is the lowest layer of the crate. It knows neither tasks nor runqueues and uses no other layer.
 
+pub mod arena;
 pub mod commits;
 pub mod cpumask;
 pub mod features;

@@ -49,7 +49,7 @@ fn nr_idle_scan(llc_weight: u64, percent: u64) -> Result<(i32, u64), StudyError>
     let mut machine = Machine::new(Setup::from_scenario(scenario))?;
     drive_through(&mut machine, &mut NoObserver)?;
     let sched = machine.sched();
-    let shared = sched.domains().cpus[0].sd_llc_shared.expect("the first CPU has a cache domain");
+    let shared = sched.domains().cpus[CpuId(0)].sd_llc_shared.expect("the first CPU has a cache domain");
     let util = (0..llc_weight).map(|cpu| sched.snapshot(CpuId(cpu as u32)).cfs_avg.util_avg).sum();
     Ok((sched.domains().shared[shared].nr_idle_scan, util))
 }

@@ -77,7 +77,7 @@ impl State {
     /// # Errors
     /// If the affinity excludes a CPU.
     pub fn check_deadline_affinity(&self, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
-        let is_restricted = (self.tasks[task.index()].nr_cpus_allowed as usize) < self.rqs.len();
+        let is_restricted = (self.tasks[task].nr_cpus_allowed as usize) < self.rqs.len();
         let is_limited = self.tunables.rt_runtime_us >= 0;
         match policy {
             Policy::Deadline { .. } if is_limited && (is_restricted || self.tunables.rt_runtime_us == 0) => {
@@ -90,7 +90,7 @@ impl State {
     /// Marks a task as the thread of a governor (`SCHED_FLAG_SUGOV`). Once it has its deadline policy, no
     /// bandwidth is admitted or charged for it.
     pub fn set_dl_special(&mut self, task: TaskId) {
-        self.tasks[task.index()].dl.is_special = true;
+        self.tasks[task].dl.is_special = true;
     }
 
     /// Admits the bandwidth of a task's new policy. Models `sched_dl_overflow()` (6.1). A task that leaves
@@ -100,7 +100,7 @@ impl State {
     /// # Errors
     /// If not enough bandwidth is free.
     pub(crate) fn admit(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let has_dl_policy = p.policy.class() == SchedClass::Deadline;
         let Policy::Deadline { runtime, period, .. } = policy else {
             // The kernel counts a task that inherits a deadline as one without admitted bandwidth.
@@ -147,7 +147,7 @@ impl State {
 
     /// Capacity of a CPU, as admission control counts it.
     pub(crate) fn admitted_capacity(&self, cpu: CpuId) -> Capacity {
-        if self.tunables.changes.dl_any_cpu { SCHED_CAPACITY_SCALE } else { self.rqs[cpu.index()].cpu_capacity_orig }
+        if self.tunables.changes.dl_any_cpu { SCHED_CAPACITY_SCALE } else { self.rqs[cpu].cpu_capacity_orig }
     }
 
     /// Returns the bandwidth that deadline tasks may have on CPUs of this capacity.
@@ -159,7 +159,7 @@ impl State {
     /// Changes the bandwidth of a deadline task that is not queued. A queued task is dequeued and enqueued
     /// for the change anyway.
     fn change_utilization(&mut self, ctx: &mut Ctx<'_>, task: TaskId, new_bw: u64) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if p.is_queued() {
             return;
         }
@@ -169,30 +169,30 @@ impl State {
 
     /// Replaces the bandwidth of a task or server on its CPU (`dl_rq_change_utilization()`).
     pub(super) fn replace_rq_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, new_bw: u64) {
-        if self.tasks[task.index()].dl.is_non_contending {
+        if self.tasks[task].dl.is_non_contending {
             self.sub_running_bw(ctx, cpu, task);
             self.clear_non_contending(ctx, task);
         }
         self.sub_rq_bw(cpu, task);
-        self.rqs[cpu.index()].dl.this_bw += new_bw;
+        self.rqs[cpu].dl.this_bw += new_bw;
     }
 
     /// Handles a task that has left the class. Its bandwidth stays admitted until its zero-lag time. If it
     /// was the last deadline task of the CPU, a task may be pulled from another CPU.
     pub(crate) fn switched_from_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let (cpu, is_queued) = (p.cpu, p.is_queued());
         if is_queued && p.dl.dl_runtime > 0 {
             self.task_non_contending(ctx, task);
         }
         if !is_queued {
-            if self.tasks[task.index()].dl.is_non_contending {
+            if self.tasks[task].dl.is_non_contending {
                 self.sub_running_bw(ctx, cpu, task);
             }
             self.sub_rq_bw(cpu, task);
         }
-        self.tasks[task.index()].dl.is_non_contending = false;
-        let rq = &mut self.rqs[cpu.index()];
+        self.tasks[task].dl.is_non_contending = false;
+        let rq = &mut self.rqs[cpu];
         if is_queued && rq.dl.nr_running == 0 {
             rq.callbacks.queue(BalanceCallback::DlPull);
         }
@@ -202,13 +202,13 @@ impl State {
     /// overloaded.
     pub(crate) fn switched_to_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         self.cancel_inactive_timer(ctx, task);
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let cpu = p.cpu;
         if !p.is_queued() {
             self.add_rq_bw(cpu, task);
             return;
         }
-        let curr = self.rqs[cpu.index()].curr;
+        let curr = self.rqs[cpu].curr;
         if curr == task {
             let now = self.rq_clock_pelt(cpu);
             self.update_dl_rq_load_avg(ctx, cpu, now, false);
@@ -217,7 +217,7 @@ impl State {
         if p.nr_cpus_allowed > 1 {
             self.queue_push_dl_tasks_if_overloaded(cpu);
         }
-        if self.tasks[curr.index()].class == SchedClass::Deadline {
+        if self.tasks[curr].class == SchedClass::Deadline {
             self.check_preempt_curr_dl(ctx, cpu, task);
         } else {
             self.resched_curr(ctx, cpu);
@@ -226,10 +226,10 @@ impl State {
 
     /// Handles changed parameters of a task of the class, whose deadline may now be later than others.
     pub(crate) fn prio_changed_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let (cpu, deadline, is_queued) = (p.cpu, p.dl.deadline, p.is_queued());
         let is_eevdf = self.series.is_eevdf();
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         let is_current = rq.curr == task;
         if !is_queued && (is_eevdf || !is_current) {
             return;
@@ -237,7 +237,7 @@ impl State {
         if !rq.dl.overloaded {
             rq.callbacks.queue(BalanceCallback::DlPull);
         }
-        let curr = &self.tasks[rq.curr.index()];
+        let curr = &self.tasks[rq.curr];
         let needs_resched = if is_eevdf && !is_current {
             curr.class != SchedClass::Deadline || time_before(deadline, curr.dl.deadline)
         } else {
@@ -249,7 +249,7 @@ impl State {
     }
 
     fn queue_push_dl_tasks_if_overloaded(&mut self, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         if rq.dl.overloaded && !rq.dl.pushable.is_empty() {
             rq.callbacks.queue(BalanceCallback::DlPush);
         }

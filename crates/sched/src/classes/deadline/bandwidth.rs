@@ -15,30 +15,30 @@ use crate::types::ids::{CpuId, TaskId};
 
 impl State {
     pub(crate) fn add_running_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        if self.tasks[task.index()].dl.is_special {
+        if self.tasks[task].dl.is_special {
             return;
         }
-        self.rqs[cpu.index()].dl.running_bw += self.tasks[task.index()].dl.dl_bw;
+        self.rqs[cpu].dl.running_bw += self.tasks[task].dl.dl_bw;
         self.cpufreq_update_util(ctx, cpu);
     }
 
     pub(crate) fn sub_running_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        if self.tasks[task.index()].dl.is_special {
+        if self.tasks[task].dl.is_special {
             return;
         }
-        let dl_bw = self.tasks[task.index()].dl.dl_bw;
-        let dl = &mut self.rqs[cpu.index()].dl;
+        let dl_bw = self.tasks[task].dl.dl_bw;
+        let dl = &mut self.rqs[cpu].dl;
         dl.running_bw = dl.running_bw.saturating_sub(dl_bw);
         self.cpufreq_update_util(ctx, cpu);
     }
 
     pub(crate) fn add_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
-        self.rqs[cpu.index()].dl.this_bw += self.tasks[task.index()].dl.dl_bw;
+        self.rqs[cpu].dl.this_bw += self.tasks[task].dl.dl_bw;
     }
 
     pub(crate) fn sub_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
-        let dl_bw = self.tasks[task.index()].dl.dl_bw;
-        let dl = &mut self.rqs[cpu.index()].dl;
+        let dl_bw = self.tasks[task].dl.dl_bw;
+        let dl = &mut self.rqs[cpu].dl;
         dl.this_bw = dl.this_bw.saturating_sub(dl_bw);
     }
 
@@ -47,7 +47,7 @@ impl State {
     /// A task that came from another CPU (`flags.migrated`) brings its bandwidth with it. For a task that is
     /// still active only the timer is stopped.
     pub(crate) fn task_contending(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
-        let dl = &self.tasks[task.index()].dl;
+        let dl = &self.tasks[task].dl;
         if dl.dl_runtime == 0 {
             return;
         }
@@ -69,15 +69,15 @@ impl State {
     ///    it has ended or left the class, its admitted bandwidth is released too.
     /// 2. Otherwise it stays active until the inactive timer expires at its zero-lag time.
     pub(crate) fn task_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let (cpu, state, is_deadline) = (p.cpu, p.state, p.class == SchedClass::Deadline);
         let is_server = p.dl.server.is_server;
         if p.dl.dl_runtime == 0 || p.dl.is_special {
             return;
         }
-        let zero_lag_after = p.dl.zero_lag_after(self.rqs[cpu.index()].clock);
+        let zero_lag_after = p.dl.zero_lag_after(self.rqs[cpu].clock);
         if zero_lag_after >= 0 && !self.is_inactive_timer_active(task) {
-            self.tasks[task.index()].dl.is_non_contending = true;
+            self.tasks[task].dl.is_non_contending = true;
             let at = ctx.now.0.wrapping_add(zero_lag_after as u64);
             self.start_timer(ctx, Timer::DlInactive(task), at);
             return;
@@ -98,30 +98,30 @@ impl State {
 
     /// Stops the inactive timer of a task that becomes active again or moves to another CPU.
     pub(crate) fn clear_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        self.tasks[task.index()].dl.is_non_contending = false;
+        self.tasks[task].dl.is_non_contending = false;
         self.cancel_inactive_timer(ctx, task);
     }
 
     pub(crate) fn cancel_inactive_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let cpu = self.tasks[task.index()].dl.inactive_timer_cpu;
+        let cpu = self.tasks[task].dl.inactive_timer_cpu;
         self.cancel_timer(ctx, cpu, Timer::DlInactive(task));
     }
 
     pub(crate) fn is_inactive_timer_active(&self, task: TaskId) -> bool {
-        let cpu = self.tasks[task.index()].dl.inactive_timer_cpu;
-        self.rqs[cpu.index()].timers.is_active(Timer::DlInactive(task))
+        let cpu = self.tasks[task].dl.inactive_timer_cpu;
+        self.rqs[cpu].timers.is_active(Timer::DlInactive(task))
     }
 
     /// Releases the admitted bandwidth of a task and clears its parameters.
     pub(crate) fn release_admitted(&mut self, task: TaskId) {
-        self.sub_admitted(self.tasks[task.index()].dl.dl_bw);
-        self.tasks[task.index()].dl.clear_parameters();
+        self.sub_admitted(self.tasks[task].dl.dl_bw);
+        self.tasks[task].dl.clear_parameters();
     }
 
     /// Moves the bandwidth of a woken task away from its previous CPU. The task does not count as active
     /// during the migration.
     pub(crate) fn migrate_task_rq_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if p.state != TaskState::Waking {
             return;
         }

@@ -11,19 +11,19 @@ impl State {
     /// Whether a task could preempt on the CPU with the latest deadline (`cpudl_find()` without a mask).
     pub(crate) fn preempts_somewhere(&self, task: TaskId) -> bool {
         let (deadline, cpu) = self.dl_root.cpudl.latest();
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         p.cpus_allowed.contains(cpu) && time_before(p.dl.deadline, deadline)
     }
 
     /// Adds a waiting task to the pushable tasks, if it may use more than one CPU. A governor's thread goes first.
     pub(crate) fn add_pushable_dl(&mut self, cpu: CpuId, task: TaskId) {
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         if p.nr_cpus_allowed <= 1 {
             return;
         }
         debug_assert!(!p.dl.is_pushable, "{task:?} can be pushed already");
         p.dl.is_pushable = true;
-        let dl = &mut self.rqs[cpu.index()].dl;
+        let dl = &mut self.rqs[cpu].dl;
         let is_first = if p.dl.is_special {
             dl.pushable.insert_first(p.dl.deadline, task);
             true
@@ -39,11 +39,11 @@ impl State {
     }
 
     pub(crate) fn remove_pushable_dl(&mut self, cpu: CpuId, task: TaskId) {
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         if !core::mem::take(&mut p.dl.is_pushable) {
             return;
         }
-        let dl = &mut self.rqs[cpu.index()].dl;
+        let dl = &mut self.rqs[cpu].dl;
         let was_first = dl.pushable.remove(p.dl.deadline, task);
         if let Some((deadline, _)) = dl.pushable.first().filter(|_| was_first) {
             dl.earliest_next = deadline;
@@ -57,7 +57,7 @@ impl State {
     /// (`update_dl_migration()`). In 6.12 it has pushable ones.
     pub(crate) fn update_dl_overload(&mut self, cpu: CpuId) {
         let is_eevdf = self.series.is_eevdf();
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         let (dl, is_online) = (&mut rq.dl, rq.online);
         let is_overloaded = if is_eevdf { !dl.pushable.is_empty() } else { dl.nr_migratory > 0 && dl.nr_running > 1 };
         if core::mem::replace(&mut dl.overloaded, is_overloaded) == is_overloaded || !is_online {

@@ -18,7 +18,7 @@ const RATIO_SHIFT: u32 = 8;
 impl State {
     /// Sets whether a task reclaims unused bandwidth with its next deadline policy. Later policies do not.
     pub fn set_reclaims(&mut self, task: TaskId, reclaims: bool) {
-        self.tasks[task.index()].dl.next_reclaims = reclaims;
+        self.tasks[task].dl.next_reclaims = reclaims;
     }
 
     /// Adds admitted bandwidth, in equal parts on all active CPUs.
@@ -55,11 +55,11 @@ impl State {
     // (`__dl_server_attach_root()`). Fairlab counts it once, so a reclaiming task runs longer: 7.6 instead of 6.3 ms of
     // each 10 ms if it has a fifth of a CPU and is alone.
     pub(crate) fn grub_reclaim(&self, cpu: CpuId, task: TaskId, delta_ns: u64) -> u64 {
-        let dl = &self.rqs[cpu.index()].dl;
+        let dl = &self.rqs[cpu].dl;
         let (ratio, most) = self.reclaimable();
         let u_inactive = dl.this_bw.wrapping_sub(dl.running_bw);
         let u_extra = most.wrapping_sub(self.dl_root.admitted_per_cpu);
-        let own = self.tasks[task.index()].dl.dl_bw;
+        let own = self.tasks[task].dl.dl_bw;
         let unused = u_inactive.wrapping_add(u_extra);
         if self.series.is_eevdf() {
             // 6.12 multiplies either share by the reciprocal.

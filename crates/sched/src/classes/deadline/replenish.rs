@@ -14,8 +14,8 @@ impl State {
     /// Begins a new period for a task that enters the class, or returns after a change, with a deadline in
     /// the past. A throttled task waits for its replenishment instead.
     pub(crate) fn setup_new_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
-        let now = self.rqs[cpu.index()].clock;
-        let dl = &mut self.tasks[task.index()].dl;
+        let now = self.rqs[cpu].clock;
+        let dl = &mut self.tasks[task].dl;
         if !dl.is_throttled {
             dl.start_new_period(now);
         }
@@ -29,8 +29,8 @@ impl State {
     /// 3. If the deadline is still in the past, a new period begins now.
     /// 4. A server whose tasks have not starved waits for the latest time at which it can still use the budget.
     pub(crate) fn replenish_dl_entity(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        let now = self.rqs[cpu.index()].clock;
-        let dl = &mut self.tasks[task.index()].dl;
+        let now = self.rqs[cpu].clock;
+        let dl = &mut self.tasks[task].dl;
         if dl.dl_deadline == 0 || (dl.server.is_armed && dl.overflows(now)) {
             dl.renew(now);
         }
@@ -55,7 +55,7 @@ impl State {
             dl.defer();
             if !self.start_dl_timer(ctx, task) {
                 self.cancel_dl_timer(ctx, task);
-                self.tasks[task.index()].dl.end_wait();
+                self.tasks[task].dl.end_wait();
             }
         }
     }
@@ -69,8 +69,8 @@ impl State {
     ///    rule); otherwise a new period begins.
     /// 3. A server whose tasks have not starved waits.
     pub(crate) fn update_dl_entity(&mut self, cpu: CpuId, task: TaskId) {
-        let now = self.rqs[cpu.index()].clock;
-        let dl = &mut self.tasks[task.index()].dl;
+        let now = self.rqs[cpu].clock;
+        let dl = &mut self.tasks[task].dl;
         let is_late = time_before(dl.deadline, now);
         if is_late || dl.overflows(now) {
             let keeps_deadline = !dl.is_implicit() || (dl.server.defers && dl.server.is_running);
@@ -87,13 +87,13 @@ impl State {
     /// Throttles a task with a deadline before the end of its period that wakes up between the two. It waits
     /// for the next period.
     pub(crate) fn check_constrained_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        let now = self.rqs[cpu.index()].clock;
-        let dl = &self.tasks[task.index()].dl;
+        let now = self.rqs[cpu].clock;
+        let dl = &self.tasks[task].dl;
         let is_between = time_before(dl.deadline, now) && time_before(now, dl.next_period());
         if !is_between || dl.inherited.is_some() || !self.start_dl_timer(ctx, task) {
             return;
         }
-        let dl = &mut self.tasks[task.index()].dl;
+        let dl = &mut self.tasks[task].dl;
         dl.is_throttled = true;
         dl.runtime = dl.runtime.min(0);
         self.has_throttled = true;
@@ -105,14 +105,14 @@ impl State {
     /// A timer is started even if the time passed less than 1 us ago.
     pub(crate) fn start_dl_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
         const TOO_LATE_NS: i64 = -1000;
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let at = if p.dl.server.is_armed { p.dl.latest_start() } else { p.dl.next_period() };
-        let wait = at.wrapping_sub(self.rqs[p.cpu.index()].clock);
+        let wait = at.wrapping_sub(self.rqs[p.cpu].clock);
         let timer_cpu = p.dl.dl_timer_cpu;
         if wait as i64 <= TOO_LATE_NS {
             return false;
         }
-        if !self.rqs[timer_cpu.index()].timers.is_queued(Timer::DlTask(task)) {
+        if !self.rqs[timer_cpu].timers.is_queued(Timer::DlTask(task)) {
             let at = ctx.now.0.wrapping_add(wait);
             self.start_timer(ctx, Timer::DlTask(task), at);
         }
@@ -120,7 +120,7 @@ impl State {
     }
 
     pub(crate) fn cancel_dl_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let cpu = self.tasks[task.index()].dl.dl_timer_cpu;
+        let cpu = self.tasks[task].dl.dl_timer_cpu;
         self.cancel_timer(ctx, cpu, Timer::DlTask(task));
     }
 }

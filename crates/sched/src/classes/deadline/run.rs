@@ -23,7 +23,7 @@ impl State {
         flags.charge(ctx);
         if self.prepare_dl_enqueue(ctx, task)
             && self.enqueue_dl_entity(ctx, cpu, task, flags)
-            && self.rqs[cpu.index()].curr != task
+            && self.rqs[cpu].curr != task
         {
             self.add_pushable_dl(cpu, task);
         }
@@ -42,7 +42,7 @@ impl State {
         task: TaskId,
         flags: EnqueueFlags,
     ) -> bool {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let is_migrating = p.is_migrating();
         if !p.dl.is_throttled && !p.dl.is_implicit() {
             self.check_constrained_dl(ctx, cpu, task);
@@ -54,7 +54,7 @@ impl State {
         if flags.wakeup {
             self.task_contending(ctx, cpu, task, flags);
         }
-        let dl = &self.tasks[task.index()].dl;
+        let dl = &self.tasks[task].dl;
         if dl.is_throttled && !flags.replenish && !dl.server.defers {
             return false;
         }
@@ -63,17 +63,17 @@ impl State {
         } else if flags.replenish {
             self.replenish_dl_entity(ctx, cpu, task);
         } else if flags.restore
-            && self.tasks[task.index()].dl.inherited.is_none()
-            && time_before(self.tasks[task.index()].dl.deadline, self.rqs[cpu.index()].clock)
+            && self.tasks[task].dl.inherited.is_none()
+            && time_before(self.tasks[task].dl.deadline, self.rqs[cpu].clock)
         {
             self.setup_new_dl_entity(cpu, task);
         }
-        if self.tasks[task.index()].dl.is_throttled {
+        if self.tasks[task].dl.is_throttled {
             if self.start_dl_timer(ctx, task) {
                 return false;
             }
             self.cancel_dl_timer(ctx, task);
-            self.tasks[task.index()].dl.end_wait();
+            self.tasks[task].dl.end_wait();
         }
         self.queue_dl(cpu, task);
         true
@@ -82,7 +82,7 @@ impl State {
     /// Prepares the enqueue of a task that inherits, which is not throttled. Returns false for a task of
     /// another class that has just stopped inheriting; such a task is not enqueued here.
     fn prepare_dl_enqueue(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
-        let dl = &mut self.tasks[task.index()].dl;
+        let dl = &mut self.tasks[task].dl;
         let inherits = dl.inherited.is_some();
         if inherits {
             if core::mem::take(&mut dl.is_throttled) {
@@ -90,10 +90,10 @@ impl State {
             }
             return true;
         }
-        if self.tasks[task.index()].policy.class() == SchedClass::Deadline {
+        if self.tasks[task].policy.class() == SchedClass::Deadline {
             return true;
         }
-        self.tasks[task.index()].dl.is_throttled = false;
+        self.tasks[task].dl.is_throttled = false;
         false
     }
 
@@ -101,7 +101,7 @@ impl State {
         ctx.charge(KernelOp::Dequeue);
         self.update_curr_dl(ctx, cpu);
         self.unqueue_dl(cpu, task);
-        if self.tasks[task.index()].is_migrating() || flags.save {
+        if self.tasks[task].is_migrating() || flags.save {
             self.sub_running_bw(ctx, cpu, task);
             self.sub_rq_bw(cpu, task);
         }
@@ -113,8 +113,8 @@ impl State {
     /// Gives up the rest of the running task's budget. The task waits for its next period.
     pub(crate) fn yield_task_dl(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard) {
         let cpu = rq.cpu();
-        let curr = self.rqs[cpu.index()].curr;
-        self.tasks[curr.index()].dl.has_yielded = true;
+        let curr = self.rqs[cpu].curr;
+        self.tasks[curr].dl.has_yielded = true;
         self.update_rq_clock(ctx, rq);
         self.update_curr_dl(ctx, cpu);
         self.rq_clock_skip_update(cpu);
@@ -123,11 +123,11 @@ impl State {
     /// Reschedules if a task has an earlier deadline than the running one. With equal deadlines it does so
     /// only if the running task can continue on another CPU and the new one cannot.
     pub(crate) fn check_preempt_curr_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        let curr = self.rqs[cpu.index()].curr;
-        let (new, old) = (&self.tasks[task.index()], &self.tasks[curr.index()]);
+        let curr = self.rqs[cpu].curr;
+        let (new, old) = (&self.tasks[task], &self.tasks[curr]);
         if new.dl.preempts(&old.dl) {
             self.resched_curr(ctx, cpu);
-        } else if new.dl.deadline == old.dl.deadline && !self.rqs[cpu.index()].need_resched {
+        } else if new.dl.deadline == old.dl.deadline && !self.rqs[cpu].need_resched {
             let can_leave = old.nr_cpus_allowed > 1 && self.preempts_somewhere(curr);
             let must_stay = new.nr_cpus_allowed == 1 || !self.preempts_somewhere(task);
             if can_leave && must_stay {
@@ -137,15 +137,15 @@ impl State {
     }
 
     pub(crate) fn pick_next_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<TaskId> {
-        let (_, task) = self.rqs[cpu.index()].dl.tasks.first()?;
+        let (_, task) = self.rqs[cpu].dl.tasks.first()?;
         self.set_next_task_dl(ctx, cpu, task, true);
         Some(task)
     }
 
     /// Starts a task: it was picked (`is_first`), or it continues after a change.
     pub(crate) fn set_next_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_first: bool) {
-        let se = self.tasks[task.index()].se;
-        self.entities[se.index()].exec_start = self.rqs[cpu.index()].clock_task;
+        let se = self.tasks[task].se;
+        self.entities[se].exec_start = self.rqs[cpu].clock_task;
         self.remove_pushable_dl(cpu, task);
         if !is_first {
             return;
@@ -155,11 +155,11 @@ impl State {
         if uses_hrtick && !is_eevdf {
             self.start_hrtick_dl(ctx, cpu, task);
         }
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         if !rq.dl.pushable.is_empty() {
             rq.callbacks.queue(BalanceCallback::DlPush);
         }
-        if self.tasks[rq.curr.index()].class != SchedClass::Deadline {
+        if self.tasks[rq.curr].class != SchedClass::Deadline {
             let now = self.rq_clock_pelt(cpu);
             self.update_dl_rq_load_avg(ctx, cpu, now, false);
         }
@@ -172,7 +172,7 @@ impl State {
         self.update_curr_dl(ctx, cpu);
         let now = self.rq_clock_pelt(cpu);
         self.update_dl_rq_load_avg(ctx, cpu, now, true);
-        if self.tasks[task.index()].dl.is_queued {
+        if self.tasks[task].dl.is_queued {
             self.add_pushable_dl(cpu, task);
         }
     }
@@ -182,12 +182,8 @@ impl State {
         self.update_curr_dl(ctx, cpu);
         let now = self.rq_clock_pelt(cpu);
         self.update_dl_rq_load_avg(ctx, cpu, now, true);
-        let has_budget = !self.tasks[task.index()].dl.is_exhausted();
-        if is_budget_end
-            && has_budget
-            && self.features.has(Feature::HrtickDl)
-            && self.rqs[cpu.index()].dl.is_leftmost(task)
-        {
+        let has_budget = !self.tasks[task].dl.is_exhausted();
+        if is_budget_end && has_budget && self.features.has(Feature::HrtickDl) && self.rqs[cpu].dl.is_leftmost(task) {
             self.start_hrtick_dl(ctx, cpu, task);
         }
     }
@@ -199,13 +195,13 @@ impl State {
     /// that has begun. The time of a reclaiming task is scaled by [`super::reclaim`] instead. A governor's
     /// thread has no budget.
     pub(crate) fn update_curr_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         let (curr, now) = (rq.curr, rq.clock_task);
-        let p = &mut self.tasks[curr.index()];
+        let p = &mut self.tasks[curr];
         if p.class != SchedClass::Deadline || !p.dl.is_queued {
             return;
         }
-        let se = &mut self.entities[p.se.index()];
+        let se = &mut self.entities[p.se];
         let delta = now.wrapping_sub(se.exec_start);
         if delta as i64 > 0 {
             se.sum_exec_runtime += delta;
@@ -219,12 +215,12 @@ impl State {
             } else {
                 cap_scale(cap_scale(delta, rq.freq_capacity), rq.cpu_capacity_orig)
             };
-            let p = &mut self.tasks[curr.index()];
+            let p = &mut self.tasks[curr];
             p.dl.runtime = p.dl.runtime.wrapping_sub(work as i64);
         } else if !p.dl.has_yielded {
             return;
         }
-        let dl = &self.tasks[curr.index()].dl;
+        let dl = &self.tasks[curr].dl;
         if dl.is_exhausted() || dl.has_yielded {
             self.throttle_curr_dl(ctx, cpu, curr);
         }
@@ -232,14 +228,14 @@ impl State {
     }
 
     fn throttle_curr_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, curr: TaskId) {
-        self.tasks[curr.index()].dl.is_throttled = true;
+        self.tasks[curr].dl.is_throttled = true;
         self.has_throttled = true;
         self.unqueue_dl(cpu, curr);
-        if self.tasks[curr.index()].dl.inherited.is_some() || !self.start_dl_timer(ctx, curr) {
+        if self.tasks[curr].dl.inherited.is_some() || !self.start_dl_timer(ctx, curr) {
             self.enqueue_task_dl(ctx, cpu, curr, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
         }
         self.report_throttling(ctx, curr);
-        if !self.rqs[cpu.index()].dl.is_leftmost(curr) {
+        if !self.rqs[cpu].dl.is_leftmost(curr) {
             self.resched_curr(ctx, cpu);
         }
     }
@@ -248,29 +244,29 @@ impl State {
     /// stops at the limit.
     fn charge_rt_bandwidth_dl(&mut self, cpu: CpuId, delta_ns: u64) {
         if self.limits_rt_runtime() && self.sched_rt_bandwidth_account(cpu) {
-            let rt = &mut self.rqs[cpu.index()].rt;
+            let rt = &mut self.rqs[cpu].rt;
             rt.rt_time = rt.rt_time.wrapping_add(delta_ns);
         }
     }
 
     fn start_hrtick_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        let rest = self.tasks[task.index()].dl.runtime;
+        let rest = self.tasks[task].dl.runtime;
         self.hrtick_start(ctx, cpu, rest.max(0) as u64);
     }
 
     /// Adds a task to the queue of its CPU (`__enqueue_dl_entity()`).
     pub(super) fn queue_dl(&mut self, cpu: CpuId, task: TaskId) {
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         let (deadline, can_move) = (p.dl.deadline, p.nr_cpus_allowed > 1);
         p.dl.is_queued = true;
-        let dl = &mut self.rqs[cpu.index()].dl;
+        let dl = &mut self.rqs[cpu].dl;
         dl.tasks.insert(deadline, task);
         dl.nr_running += 1;
         dl.nr_migratory += u32::from(can_move);
         let is_only = dl.earliest_curr == 0;
         if is_only || time_before(deadline, dl.earliest_curr) {
             dl.earliest_curr = deadline;
-            if self.rqs[cpu.index()].online {
+            if self.rqs[cpu].online {
                 self.dl_root.cpudl.set(cpu, deadline);
             }
         }
@@ -283,11 +279,11 @@ impl State {
 
     /// Removes a task from the queue of its CPU, if it is queued (`__dequeue_task_dl()`).
     pub(super) fn unqueue_dl(&mut self, cpu: CpuId, task: TaskId) {
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         if core::mem::take(&mut p.dl.is_queued) {
             let (deadline, can_move) = (p.dl.deadline, p.nr_cpus_allowed > 1);
             self.sub_nr_running(cpu, 1);
-            let rq = &mut self.rqs[cpu.index()];
+            let rq = &mut self.rqs[cpu];
             let dl = &mut rq.dl;
             dl.tasks.remove(deadline, task);
             dl.nr_running -= 1;

@@ -43,11 +43,11 @@ impl State {
     #[inline(never)]
     pub(crate) fn dl_server_start(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let server = self.fair_server(cpu);
-        if !self.tasks[server.index()].dl.server.is_server {
+        if !self.tasks[server].dl.server.is_server {
             // Parameters that do not fit are not applied, and the server never runs.
             let _ = self.init_dl_server(ctx, cpu);
         }
-        let dl = &mut self.tasks[server.index()].dl;
+        let dl = &mut self.tasks[server].dl;
         if dl.dl_runtime == 0 || dl.server.is_active {
             return;
         }
@@ -60,7 +60,7 @@ impl State {
     fn init_dl_server(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<(), NoBandwidth> {
         let server = self.fair_server(cpu);
         let result = self.apply_server_parameters(ctx, cpu, DEFAULT_RUNTIME_NS, DEFAULT_PERIOD_NS, true);
-        let state = &mut self.tasks[server.index()].dl.server;
+        let state = &mut self.tasks[server].dl.server;
         (state.is_server, state.defers) = (true, true);
         self.setup_new_dl_entity(cpu, server);
         result
@@ -70,14 +70,14 @@ impl State {
     /// started has nothing to stop; a kernel's CPUs have all had fair tasks, so their servers have started.
     pub(crate) fn dl_server_stop(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let server = self.fair_server(cpu);
-        let dl = &self.tasks[server.index()].dl;
+        let dl = &self.tasks[server].dl;
         if dl.dl_runtime == 0 || !dl.server.is_server {
             return;
         }
         self.unqueue_dl(cpu, server);
         self.task_non_contending(ctx, server);
         self.cancel_dl_timer(ctx, server);
-        let dl = &mut self.tasks[server.index()].dl;
+        let dl = &mut self.tasks[server].dl;
         dl.end_wait();
         dl.server.is_active = false;
         self.report_server(ctx, cpu, ServerStep::Stopped);
@@ -91,8 +91,8 @@ impl State {
     #[inline]
     pub(crate) fn dl_server_update(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta_ns: u64) {
         let server = self.fair_server(cpu);
-        let now = self.rqs[cpu.index()].clock;
-        let dl = &mut self.tasks[server.index()].dl;
+        let now = self.rqs[cpu].clock;
+        let dl = &mut self.tasks[server].dl;
         if !dl.server.is_active || dl.dl_runtime == 0 {
             return;
         }
@@ -103,7 +103,7 @@ impl State {
         if dl.is_throttled {
             dl.server.is_running = false;
             self.cancel_dl_timer(ctx, server);
-            self.tasks[server.index()].dl.start_new_period(now);
+            self.tasks[server].dl.start_new_period(now);
             self.start_dl_timer(ctx, server);
             self.report_server(ctx, cpu, ServerStep::NewPeriod);
             return;
@@ -114,7 +114,7 @@ impl State {
         if !self.start_dl_timer(ctx, server) {
             self.enqueue_dl_entity(ctx, cpu, server, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
         }
-        if !self.rqs[cpu.index()].dl.is_leftmost(server) {
+        if !self.rqs[cpu].dl.is_leftmost(server) {
             self.resched_curr(ctx, cpu);
         }
     }
@@ -124,11 +124,11 @@ impl State {
     #[cold]
     #[inline(never)]
     pub(crate) fn dl_server_update_idle_time(&mut self, cpu: CpuId, task: TaskId) {
-        let now = self.rqs[cpu.index()].clock_task;
+        let now = self.rqs[cpu].clock_task;
         let server = self.fair_server(cpu);
-        let se = self.tasks[task.index()].se;
-        let dl = &mut self.tasks[server.index()].dl;
-        let delta = now.wrapping_sub(self.entities[se.index()].exec_start) as i64;
+        let se = self.tasks[task].se;
+        let dl = &mut self.tasks[server].dl;
+        let delta = now.wrapping_sub(self.entities[se].exec_start) as i64;
         if !dl.server.defers || dl.runtime < 0 || delta < 0 {
             return;
         }
@@ -137,7 +137,7 @@ impl State {
             dl.server.is_running = false;
             dl.runtime = 0;
         }
-        self.entities[se.index()].exec_start = now;
+        self.entities[se].exec_start = now;
     }
 
     /// Sets runtime and period of a CPU's fair server; its budget is empty and its deadline in the past. `is_first` adds
@@ -152,7 +152,7 @@ impl State {
     ) -> Result<(), NoBandwidth> {
         let server = self.fair_server(cpu);
         let new_bw = to_ratio(period_ns, runtime_ns);
-        let old_bw = if is_first { 0 } else { self.tasks[server.index()].dl.dl_bw };
+        let old_bw = if is_first { 0 } else { self.tasks[server].dl.dl_bw };
         let wanted = self.dl_root.total_bw.wrapping_sub(old_bw).wrapping_add(new_bw);
         // A CPU that is offline is in a root domain without active CPUs, which has no bandwidth. One that goes offline
         // leaves its root domain when the domains are rebuilt, after its groups are unthrottled.
@@ -168,11 +168,11 @@ impl State {
         self.add_admitted(new_bw);
         self.dl_root.server_bw = self.dl_root.server_bw.wrapping_sub(old_bw).wrapping_add(new_bw);
         if is_first {
-            self.rqs[cpu.index()].dl.this_bw += new_bw;
+            self.rqs[cpu].dl.this_bw += new_bw;
         } else {
             self.replace_rq_bw(ctx, cpu, server, new_bw);
         }
-        let dl = &mut self.tasks[server.index()].dl;
+        let dl = &mut self.tasks[server].dl;
         dl.set_parameters(runtime_ns, period_ns, period_ns);
         (dl.runtime, dl.deadline) = (0, 0);
         Ok(())
@@ -183,8 +183,8 @@ impl State {
     pub(crate) fn attach_servers(&mut self) {
         let Self { tasks, rqs, hotplug, dl_root, .. } = self;
         let (mut counted, mut all) = (0, 0);
-        for (cpu, p) in tasks[..rqs.len()].iter().enumerate() {
-            let is_counted = p.dl.server.is_server && hotplug.active.contains(CpuId::from_index(cpu));
+        for (cpu, p) in rqs.ids().zip(tasks.iter()) {
+            let is_counted = p.dl.server.is_server && hotplug.active.contains(cpu);
             counted += if is_counted { p.dl.dl_bw } else { 0 };
             all += p.dl.dl_bw;
         }
@@ -195,8 +195,8 @@ impl State {
 
     /// Reschedules a CPU for its fair server, unless a deadline task with an earlier deadline runs.
     pub(crate) fn resched_for_server(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        let curr = &self.tasks[self.rqs[cpu.index()].curr.index()];
-        let server = &self.tasks[self.fair_server(cpu).index()].dl;
+        let curr = &self.tasks[self.rqs[cpu].curr];
+        let server = &self.tasks[self.fair_server(cpu)].dl;
         if curr.class != SchedClass::Deadline || server.preempts(&curr.dl) {
             self.resched_curr(ctx, cpu);
         }

@@ -32,10 +32,10 @@ impl CfsRq {
 impl State {
     /// Charges the running entity for the time since the last charge.
     pub(crate) fn update_curr(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        let cfs_rq = &self.cfs_rqs[id.index()];
+        let cfs_rq = &self.cfs_rqs[id];
         let Some(curr) = cfs_rq.curr else { return };
-        let now = self.rqs[cfs_rq.cpu.index()].clock_task;
-        let se = &mut self.entities[curr.index()];
+        let now = self.rqs[cfs_rq.cpu].clock_task;
+        let se = &mut self.entities[curr];
         let delta = now.wrapping_sub(se.exec_start);
         if delta as i64 <= 0 {
             return;
@@ -47,7 +47,7 @@ impl State {
         if self.series.is_eevdf() {
             return self.finish_charge_eevdf(ctx, id, curr, delta);
         }
-        self.cfs_rqs[id.index()].advance_min_vruntime(running);
+        self.cfs_rqs[id].advance_min_vruntime(running);
         if let Some(task) = task {
             ctx.report_runtime(task, delta);
         }
@@ -57,17 +57,17 @@ impl State {
     /// Completes a charge in 6.12. The CPU reschedules if the slice of the running entity has ended, or was preempted.
     #[inline(never)]
     fn finish_charge_eevdf(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId, curr: EntityId, delta: u64) {
-        let entity = &self.entities[curr.index()];
+        let entity = &self.entities[curr];
         let (task, has_ended) = (entity.task(), !vruntime_before(entity.vruntime, entity.deadline));
         if has_ended {
             self.renew_deadline(id, curr);
         }
         if let Some(task) = task {
             ctx.report_runtime(task, delta);
-            self.dl_server_update(ctx, self.cfs_rqs[id.index()].cpu, delta);
+            self.dl_server_update(ctx, self.cfs_rqs[id].cpu, delta);
         }
         self.account_cfs_rq_runtime(ctx, id, delta);
-        let queue = &self.cfs_rqs[id.index()];
+        let queue = &self.cfs_rqs[id];
         if queue.nr_running != 1 && (has_ended || self.did_preempt_short(id, curr)) {
             self.resched_curr(ctx, queue.cpu);
             self.clear_buddies(id, curr);
@@ -79,8 +79,8 @@ impl State {
     pub(crate) fn insert_into_timeline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         match self.series {
             KernelSeries::V6_1 => {
-                let vruntime = self.entities[se.index()].vruntime;
-                self.cfs_rqs[cfs_rq.index()].timeline.insert(vruntime, se);
+                let vruntime = self.entities[se].vruntime;
+                self.cfs_rqs[cfs_rq].timeline.insert(vruntime, se);
             }
             KernelSeries::V6_12 => self.insert_by_deadline(cfs_rq, se),
         }
@@ -91,8 +91,8 @@ impl State {
     pub(crate) fn remove_from_timeline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         match self.series {
             KernelSeries::V6_1 => {
-                let vruntime = self.entities[se.index()].vruntime;
-                self.cfs_rqs[cfs_rq.index()].timeline.remove(vruntime, se);
+                let vruntime = self.entities[se].vruntime;
+                self.cfs_rqs[cfs_rq].timeline.remove(vruntime, se);
             }
             KernelSeries::V6_12 => self.remove_by_deadline(cfs_rq, se),
         }
@@ -100,33 +100,32 @@ impl State {
 
     /// Advances `min_vruntime` to the smallest virtual runtime on the cfs_rq; it never decreases.
     pub(crate) fn update_min_vruntime(&mut self, id: CfsRqId) {
-        let cfs_rq = &mut self.cfs_rqs[id.index()];
-        let running =
-            cfs_rq.curr.map(|curr| &self.entities[curr.index()]).filter(|curr| curr.on_rq).map(|curr| curr.vruntime);
+        let cfs_rq = &mut self.cfs_rqs[id];
+        let running = cfs_rq.curr.map(|curr| &self.entities[curr]).filter(|curr| curr.on_rq).map(|curr| curr.vruntime);
         cfs_rq.advance_min_vruntime(running);
     }
 
     /// Makes an entity the running one of its cfs_rq.
     pub(crate) fn set_next_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         self.clear_buddies(cfs_rq, se);
-        if self.entities[se.index()].on_rq {
+        if self.entities[se].on_rq {
             self.remove_from_timeline(cfs_rq, se);
             self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
             if self.series.is_eevdf() {
-                self.entities[se.index()].set_protect_slice();
+                self.entities[se].set_protect_slice();
             }
         }
-        let queue = &mut self.cfs_rqs[cfs_rq.index()];
+        let queue = &mut self.cfs_rqs[cfs_rq];
         queue.curr = Some(se);
-        let entity = &mut self.entities[se.index()];
-        entity.exec_start = self.rqs[queue.cpu.index()].clock_task;
+        let entity = &mut self.entities[se];
+        entity.exec_start = self.rqs[queue.cpu].clock_task;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
     }
 
     /// Stops the running entity of a cfs_rq. It waits again if it is still runnable. A cfs_rq without runtime
     /// is throttled here.
     pub(crate) fn put_prev_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, prev: EntityId) {
-        let on_rq = self.entities[prev.index()].on_rq;
+        let on_rq = self.entities[prev].on_rq;
         if on_rq {
             self.update_curr(ctx, cfs_rq);
         }
@@ -135,15 +134,15 @@ impl State {
             self.insert_into_timeline(cfs_rq, prev);
             self.update_load_avg(ctx, cfs_rq, prev, UpdateLoad::PLAIN);
         }
-        self.cfs_rqs[cfs_rq.index()].curr = None;
+        self.cfs_rqs[cfs_rq].curr = None;
     }
 
     /// Makes a task and the group entities above it the running ones (`set_next_task_fair()`).
     pub(crate) fn set_next_task_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        if self.tasks[task.index()].is_queued() {
+        if self.tasks[task].is_queued() {
             self.move_to_newest(task);
         }
-        let mut entity = Some(self.tasks[task.index()].se);
+        let mut entity = Some(self.tasks[task].se);
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
             self.set_next_entity(ctx, cfs_rq, se);
@@ -154,7 +153,7 @@ impl State {
 
     /// Stops a task and the group entities above it (`put_prev_task_fair()`).
     pub(crate) fn put_prev_task_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let mut entity = Some(self.tasks[task.index()].se);
+        let mut entity = Some(self.tasks[task].se);
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
             self.put_prev_entity(ctx, cfs_rq, se);
@@ -164,7 +163,7 @@ impl State {
 
     /// Moves a queued task to the newest end of its runqueue's list of fair tasks.
     pub(crate) fn move_to_newest(&mut self, task: TaskId) {
-        let cpu = self.tasks[task.index()].cpu;
-        self.rqs[cpu.index()].cfs_tasks.move_to_newest(&mut self.tasks, task);
+        let cpu = self.tasks[task].cpu;
+        self.rqs[cpu].cfs_tasks.move_to_newest(&mut self.tasks, task);
     }
 }

@@ -69,21 +69,21 @@ impl State {
             return self.enqueue_task_eevdf(ctx, cpu, task, flags);
         }
         self.util_est_enqueue(cpu, task);
-        if self.tasks[task.index()].in_iowait {
+        if self.tasks[task].in_iowait {
             self.cpufreq_iowait(ctx, cpu);
         }
-        let mut is_idle = self.tasks[task.index()].has_idle_policy();
-        let mut entity = Some(self.tasks[task.index()].se);
+        let mut is_idle = self.tasks[task].has_idle_policy();
+        let mut entity = Some(self.tasks[task].se);
         let mut entity_flags = flags;
         while let Some(se) = entity {
-            if self.entities[se.index()].on_rq {
+            if self.entities[se].on_rq {
                 break;
             }
             ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
             self.enqueue_entity(ctx, cfs_rq, se, entity_flags);
             self.count_task_in(cfs_rq, &mut is_idle);
-            if self.cfs_rqs[cfs_rq.index()].throttled {
+            if self.cfs_rqs[cfs_rq].throttled {
                 return self.hrtick_update(ctx, cpu);
             }
             entity_flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
@@ -93,7 +93,7 @@ impl State {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.count_task_in(cfs_rq, &mut is_idle);
-            if self.cfs_rqs[cfs_rq.index()].throttled {
+            if self.cfs_rqs[cfs_rq].throttled {
                 return self.hrtick_update(ctx, cpu);
             }
             entity = parent;
@@ -127,8 +127,8 @@ impl State {
         }
         let had_only_idle = self.sched_idle_cpu(cpu);
         self.util_est_dequeue(cpu, task);
-        let mut is_idle = self.tasks[task.index()].has_idle_policy();
-        let mut entity = Some(self.tasks[task.index()].se);
+        let mut is_idle = self.tasks[task].has_idle_policy();
+        let mut entity = Some(self.tasks[task].se);
         let mut entity_flags = flags;
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
@@ -136,10 +136,10 @@ impl State {
             self.dequeue_entity(ctx, cfs_rq, se, entity_flags);
             self.count_task_out(cfs_rq, &mut is_idle);
             entity = parent;
-            if self.cfs_rqs[cfs_rq.index()].throttled {
+            if self.cfs_rqs[cfs_rq].throttled {
                 return self.finish_dequeue(ctx, cpu, task, flags);
             }
-            if self.cfs_rqs[cfs_rq.index()].load.weight != 0 {
+            if self.cfs_rqs[cfs_rq].load.weight != 0 {
                 if let Some(group) = parent.filter(|_| flags.sleep && !self.is_throttled_hierarchy(cfs_rq)) {
                     self.set_next_buddy(group);
                 }
@@ -151,14 +151,14 @@ impl State {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.count_task_out(cfs_rq, &mut is_idle);
-            if self.cfs_rqs[cfs_rq.index()].throttled {
+            if self.cfs_rqs[cfs_rq].throttled {
                 return self.finish_dequeue(ctx, cpu, task, flags);
             }
             entity = parent;
         }
         self.sub_nr_running(cpu, 1);
         if !had_only_idle && self.sched_idle_cpu(cpu) && self.tunables.changes.sched_idle_busy == 0 {
-            self.nohz.cpus[cpu.index()].next_balance = self.jiffies;
+            self.nohz.cpus[cpu].next_balance = self.jiffies;
         }
         self.finish_dequeue(ctx, cpu, task, flags)
     }
@@ -178,12 +178,12 @@ impl State {
     /// Adds a task to the counts of a cfs_rq. Above an idle group the task counts as idle.
     fn count_task_in(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
         self.count_tasks_in(cfs_rq, TaskCounts { all: 1, idle: u32::from(*is_idle), delayed: 0 });
-        *is_idle |= self.cfs_rqs[cfs_rq.index()].is_idle;
+        *is_idle |= self.cfs_rqs[cfs_rq].is_idle;
     }
 
     fn count_task_out(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
         self.count_tasks_out(cfs_rq, TaskCounts { all: 1, idle: u32::from(*is_idle), delayed: 0 });
-        *is_idle |= self.cfs_rqs[cfs_rq.index()].is_idle;
+        *is_idle |= self.cfs_rqs[cfs_rq].is_idle;
     }
 
     /// Enqueues one entity.
@@ -196,7 +196,7 @@ impl State {
     pub(crate) fn enqueue_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: EnqueueFlags) {
         let is_eevdf = self.series.is_eevdf();
         let is_relative = !is_eevdf && (!flags.wakeup || flags.migrated);
-        let is_curr = self.cfs_rqs[cfs_rq.index()].curr == Some(se);
+        let is_curr = self.cfs_rqs[cfs_rq].curr == Some(se);
         if is_curr && is_eevdf {
             self.place_entity_eevdf(cfs_rq, se, flags.initial);
         }
@@ -217,7 +217,7 @@ impl State {
         if flags.wakeup && !is_eevdf {
             self.place_entity(cfs_rq, se, Placement::Wakeup);
         }
-        let entity = &mut self.entities[se.index()];
+        let entity = &mut self.entities[se];
         if flags.migrated {
             entity.exec_start = 0;
         }
@@ -225,7 +225,7 @@ impl State {
         if !is_curr {
             self.insert_into_timeline(cfs_rq, se);
         }
-        if self.cfs_rqs[cfs_rq.index()].nr_running == 1 {
+        if self.cfs_rqs[cfs_rq].nr_running == 1 {
             self.check_enqueue_throttle(ctx, cfs_rq);
             if !self.is_throttled_hierarchy(cfs_rq) {
                 self.list_add_leaf_cfs_rq(cfs_rq);
@@ -246,8 +246,8 @@ impl State {
         se: EntityId,
         flags: DequeueFlags,
     ) -> bool {
-        let owner = self.entities[se.index()].task();
-        let is_migrating = owner.is_some_and(|task| self.tasks[task.index()].is_migrating());
+        let owner = self.entities[se].task();
+        let is_migrating = owner.is_some_and(|task| self.tasks[task].is_migrating());
         self.update_curr(ctx, cfs_rq);
         let is_eevdf = self.series.is_eevdf();
         if is_eevdf && self.delay_dequeue(ctx, cfs_rq, se, flags) {
@@ -258,21 +258,21 @@ impl State {
         self.clear_buddies(cfs_rq, se);
         if is_eevdf {
             let lag = self.update_entity_lag(cfs_rq, se);
-            if lag != self.entities[se.index()].vlag {
+            if lag != self.entities[se].vlag {
                 self.report_limited_lag(ctx, se, lag, flags);
             }
         }
-        if self.cfs_rqs[cfs_rq.index()].curr != Some(se) {
+        if self.cfs_rqs[cfs_rq].curr != Some(se) {
             self.remove_from_timeline(cfs_rq, se);
         }
         if is_eevdf && !flags.sleep {
             self.keep_relative_deadline(se);
         }
-        self.entities[se.index()].set_on_rq(false);
+        self.entities[se].set_on_rq(false);
         self.account_entity_dequeue(cfs_rq, se);
         if !flags.sleep && !is_eevdf {
-            let min_vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
-            let entity = &mut self.entities[se.index()];
+            let min_vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
+            let entity = &mut self.entities[se];
             entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
         }
         self.return_cfs_rq_runtime(ctx, cfs_rq);
@@ -284,46 +284,46 @@ impl State {
         if flags.delayed {
             self.finish_delayed_dequeue(ctx, se);
         }
-        if self.cfs_rqs[cfs_rq.index()].nr_running == 0 {
+        if self.cfs_rqs[cfs_rq].nr_running == 0 {
             self.update_idle_cfs_rq_clock_pelt(cfs_rq);
         }
         true
     }
 
     fn make_vruntime_absolute(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let min_vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
-        let entity = &mut self.entities[se.index()];
+        let min_vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
+        let entity = &mut self.entities[se];
         entity.vruntime = entity.vruntime.wrapping_add(min_vruntime);
     }
 
     /// Records the number of runnable tasks that a group's entity represents (`se_update_runnable()`).
     pub(crate) fn se_update_runnable(&mut self, se: EntityId) {
-        if let Some(below) = self.entities[se.index()].my_q() {
-            let below = &self.cfs_rqs[below.index()];
-            self.entities[se.index()].runnable_weight = u64::from(below.h_nr_runnable);
+        if let Some(below) = self.entities[se].my_q() {
+            let below = &self.cfs_rqs[below];
+            self.entities[se].runnable_weight = u64::from(below.h_nr_runnable);
         }
     }
 
     #[inline(always)]
     fn account_entity_enqueue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let is_idle = self.se_is_idle(se);
-        let queue = &mut self.cfs_rqs[cfs_rq.index()];
-        queue.load.add(self.entities[se.index()].load.weight);
+        let queue = &mut self.cfs_rqs[cfs_rq];
+        queue.load.add(self.entities[se].load.weight);
         queue.nr_running += 1;
         queue.idle_nr_running += u32::from(is_idle);
-        if let Some(task) = self.entities[se.index()].task() {
-            self.rqs[queue.cpu.index()].cfs_tasks.push_newest(&mut self.tasks, task);
+        if let Some(task) = self.entities[se].task() {
+            self.rqs[queue.cpu].cfs_tasks.push_newest(&mut self.tasks, task);
         }
     }
 
     fn account_entity_dequeue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let is_idle = self.se_is_idle(se);
-        let queue = &mut self.cfs_rqs[cfs_rq.index()];
-        queue.load.sub(self.entities[se.index()].load.weight);
+        let queue = &mut self.cfs_rqs[cfs_rq];
+        queue.load.sub(self.entities[se].load.weight);
         queue.nr_running -= 1;
         queue.idle_nr_running -= u32::from(is_idle);
-        if let Some(task) = self.entities[se.index()].task() {
-            self.rqs[queue.cpu.index()].cfs_tasks.remove(&mut self.tasks, task);
+        if let Some(task) = self.entities[se].task() {
+            self.rqs[queue.cpu].cfs_tasks.remove(&mut self.tasks, task);
         }
     }
 }

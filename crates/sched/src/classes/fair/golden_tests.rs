@@ -4,7 +4,7 @@
 use crate::classes::fair::place::Placement;
 use crate::classes::fair::preempt::VruntimeLead;
 use crate::golden::{CPU, GoldenTestMachine, columns, compared, fill_cfs_rq, number, recording};
-use crate::types::ids::EntityId;
+use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::series::KernelSeries;
 use crate::types::tunables::Tunables;
 use crate::types::weight::LoadWeight;
@@ -20,8 +20,8 @@ fn fill(rig: &mut GoldenTestMachine, line: &Value) -> Vec<EntityId> {
         let [weight, vruntime] = columns(entity);
         (se.load, se.vruntime) = (LoadWeight::new(weight), vruntime);
     });
-    let cfs_rq = rig.sched.root_cfs_rq(CPU);
-    rig.sched.cfs_rqs[cfs_rq.index()].min_vruntime = number(&line["base"]);
+    let cfs_rq = CfsRqId::root(CPU);
+    rig.sched.cfs_rqs[cfs_rq].min_vruntime = number(&line["base"]);
     ids
 }
 
@@ -32,7 +32,7 @@ fn slices_places_and_preemption() {
         let mut rig = GoldenTestMachine::new();
         rig.sched.tunables = Tunables::of_machine(KernelSeries::V6_1, NR_CPUS);
         let ids = fill(&mut rig, &line);
-        let cfs_rq = rig.sched.root_cfs_rq(CPU);
+        let cfs_rq = CfsRqId::root(CPU);
         for (&id, slices) in ids.iter().zip(line["slice"].as_array().expect("slices")) {
             let actual = [rig.sched.sched_slice(cfs_rq, id), rig.sched.sched_vslice(cfs_rq, id)];
             assert_eq!(actual, columns(slices), "{id:?} of {line}");
@@ -48,11 +48,11 @@ fn slices_places_and_preemption() {
             nr_preemptions += 1;
         }
         let placed = *ids.last().expect("there is at least one entity");
-        let vruntime = rig.sched.entities[placed.index()].vruntime;
+        let vruntime = rig.sched.entities[placed].vruntime;
         for (why, key) in [(Placement::Initial, "place_initial"), (Placement::Wakeup, "place_wakeup")] {
-            rig.sched.entities[placed.index()].vruntime = vruntime;
+            rig.sched.entities[placed].vruntime = vruntime;
             rig.sched.place_entity(cfs_rq, placed, why);
-            assert_eq!(rig.sched.entities[placed.index()].vruntime, number(&line[key]), "{key} of {line}");
+            assert_eq!(rig.sched.entities[placed].vruntime, number(&line[key]), "{key} of {line}");
         }
         nr_states += 1;
     }

@@ -20,17 +20,17 @@ impl State {
     /// `None` if no task is left; the old task is then still the running one.
     pub(crate) fn pick_next_task_fair_from(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
         let cpu = rq.cpu();
-        let mut cfs_rq = self.root_cfs_rq(cpu);
+        let mut cfs_rq = CfsRqId::root(cpu);
         let se = loop {
-            let mut curr = self.cfs_rqs[cfs_rq.index()].curr;
+            let mut curr = self.cfs_rqs[cfs_rq].curr;
             if let Some(running) = curr {
-                if self.entities[running.index()].on_rq {
+                if self.entities[running].on_rq {
                     self.update_curr(ctx, cfs_rq);
                 } else {
                     curr = None;
                 }
                 if self.check_cfs_rq_runtime(ctx, cfs_rq) {
-                    if self.cfs_rqs[cpu.index()].nr_running == 0 {
+                    if self.cfs_rqs[CfsRqId::root(cpu)].nr_running == 0 {
                         return None;
                     }
                     self.put_prev_task(ctx, rq, prev);
@@ -38,14 +38,14 @@ impl State {
                 }
             }
             let se = self.pick_next_entity(cfs_rq, curr);
-            match self.entities[se.index()].my_q() {
+            match self.entities[se].my_q() {
                 Some(below) => cfs_rq = below,
                 None => break se,
             }
         };
-        let task = self.entities[se.index()].task().expect("an entity without cfs_rq below is a task's");
+        let task = self.entities[se].task().expect("an entity without cfs_rq below is a task's");
         if task != prev {
-            self.switch_branches(ctx, self.tasks[prev.index()].se, se);
+            self.switch_branches(ctx, self.tasks[prev].se, se);
         }
         self.finish_pick_fair(ctx, cpu, task);
         Some(task)
@@ -53,14 +53,14 @@ impl State {
 
     /// Picks the next fair task when no fair entity is running.
     pub(crate) fn pick_next_task_fair_fresh(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> TaskId {
-        let mut cfs_rq = self.root_cfs_rq(cpu);
+        let mut cfs_rq = CfsRqId::root(cpu);
         let task = loop {
             ctx.charge(KernelOp::GroupLevel);
             let se = self.pick_next_entity(cfs_rq, None);
             self.set_next_entity(ctx, cfs_rq, se);
-            match self.entities[se.index()].my_q() {
+            match self.entities[se].my_q() {
                 Some(below) => cfs_rq = below,
-                None => break self.entities[se.index()].task().expect("an entity without cfs_rq below is a task's"),
+                None => break self.entities[se].task().expect("an entity without cfs_rq below is a task's"),
             }
         };
         self.finish_pick_fair(ctx, cpu, task);
@@ -81,7 +81,7 @@ impl State {
     #[inline(always)]
     pub(super) fn switch_branches(&mut self, ctx: &mut Ctx<'_>, mut old: EntityId, mut new: EntityId) {
         loop {
-            let (old_entity, new_entity) = (&self.entities[old.index()], &self.entities[new.index()]);
+            let (old_entity, new_entity) = (&self.entities[old], &self.entities[new]);
             let (old_rq, new_rq) = (old_entity.cfs_rq, new_entity.cfs_rq);
             let (old_depth, new_depth) = (old_entity.depth, new_entity.depth);
             let up = |entity: Option<EntityId>| entity.expect("branches of one CPU meet at the root");
@@ -114,7 +114,7 @@ impl State {
     ///    granularity.
     /// 3. The next buddy, or else the last buddy, under the same condition.
     fn pick_next_entity(&mut self, cfs_rq: CfsRqId, curr: Option<EntityId>) -> EntityId {
-        let queue = &self.cfs_rqs[cfs_rq.index()];
+        let queue = &self.cfs_rqs[cfs_rq];
         let first_waiting = queue.timeline.first();
         let first = self.earlier(curr, first_waiting).expect("a cfs_rq that is picked from has a runnable entity");
         let mut pick = first;
@@ -122,7 +122,7 @@ impl State {
             let second = if Some(first) == curr {
                 first_waiting
             } else {
-                let behind = queue.timeline.next(self.entities[first.index()].vruntime, first);
+                let behind = queue.timeline.next(self.entities[first].vruntime, first);
                 self.earlier(curr, behind)
             };
             if let Some(second) = second
@@ -131,7 +131,7 @@ impl State {
                 pick = second;
             }
         }
-        let (next, last) = (self.cfs_rqs[cfs_rq.index()].next, self.cfs_rqs[cfs_rq.index()].last);
+        let (next, last) = (self.cfs_rqs[cfs_rq].next, self.cfs_rqs[cfs_rq].last);
         for buddy in [next, last].into_iter().flatten() {
             if self.wakeup_preempt_entity(buddy, first) != VruntimeLead::Beyond {
                 return buddy;
@@ -144,7 +144,7 @@ impl State {
     fn earlier(&self, curr: Option<EntityId>, waiting: Option<EntityId>) -> Option<EntityId> {
         match (curr, waiting) {
             (Some(curr), Some(waiting)) => {
-                let is_before = self.entities[curr.index()].is_before(&self.entities[waiting.index()]);
+                let is_before = self.entities[curr].is_before(&self.entities[waiting]);
                 Some(if is_before { curr } else { waiting })
             }
             (curr, waiting) => curr.or(waiting),

@@ -33,7 +33,7 @@ impl State {
     /// 3. Virtual runtime never decreases, unless the entity slept so long that the comparison is
     ///    meaningless.
     pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, why: Placement) {
-        let mut vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
+        let mut vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
         match why {
             Placement::Initial if self.features.has(Feature::StartDebit) => {
                 vruntime = vruntime.wrapping_add(self.sched_vslice(cfs_rq, se));
@@ -46,8 +46,8 @@ impl State {
                 vruntime = vruntime.wrapping_sub(if is_gentle { credit / 2 } else { credit });
             }
         }
-        let now = self.rqs[self.cfs_rqs[cfs_rq.index()].cpu.index()].clock_task;
-        let se = &mut self.entities[se.index()];
+        let now = self.rqs[self.cfs_rqs[cfs_rq].cpu].clock_task;
+        let se = &mut self.entities[se];
         let is_long_sleeper = se.exec_start != 0 && now.saturating_sub(se.exec_start) > LONG_SLEEP_NS;
         if is_long_sleeper || vruntime_before(se.vruntime, vruntime) {
             se.vruntime = vruntime;
@@ -61,26 +61,26 @@ impl State {
     pub(crate) fn task_fork_fair(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, child: TaskId) {
         let cpu = rq.cpu();
         self.update_rq_clock(ctx, rq);
-        let parent_task = self.rqs[cpu.index()].curr;
+        let parent_task = self.rqs[cpu].curr;
         // The cfs_rq of the parent's group, even if the parent belongs to another class.
-        let cfs_rq = self.entities[self.tasks[parent_task.index()].se.index()].cfs_rq;
-        let se = self.tasks[child.index()].se;
-        let parent = self.cfs_rqs[cfs_rq.index()].curr;
+        let cfs_rq = self.entities[self.tasks[parent_task].se].cfs_rq;
+        let se = self.tasks[child].se;
+        let parent = self.cfs_rqs[cfs_rq].curr;
         if let Some(parent) = parent {
             self.update_curr(ctx, cfs_rq);
-            self.entities[se.index()].vruntime = self.entities[parent.index()].vruntime;
+            self.entities[se].vruntime = self.entities[parent].vruntime;
         }
         self.place_entity(cfs_rq, se, Placement::Initial);
         if let Some(parent) = parent.filter(|_| self.tunables.child_runs_first) {
-            let (first, second) = (self.entities[parent.index()].vruntime, self.entities[se.index()].vruntime);
+            let (first, second) = (self.entities[parent].vruntime, self.entities[se].vruntime);
             if vruntime_before(first, second) {
-                self.entities[parent.index()].vruntime = second;
-                self.entities[se.index()].vruntime = first;
+                self.entities[parent].vruntime = second;
+                self.entities[se].vruntime = first;
                 self.resched_curr(ctx, cpu);
             }
         }
-        let min_vruntime = self.cfs_rqs[cfs_rq.index()].min_vruntime;
-        let se = &mut self.entities[se.index()];
+        let min_vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
+        let se = &mut self.entities[se];
         se.vruntime = se.vruntime.wrapping_sub(min_vruntime);
     }
 }

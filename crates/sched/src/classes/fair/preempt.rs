@@ -26,9 +26,9 @@ pub(crate) enum VruntimeLead {
 impl State {
     /// Compares two entities of one cfs_rq: by how much is `se` ahead, relative to its wake-up granularity?
     pub(crate) fn wakeup_preempt_entity(&mut self, curr: EntityId, se: EntityId) -> VruntimeLead {
-        let curr_vruntime = self.entities[curr.index()].vruntime;
+        let curr_vruntime = self.entities[curr].vruntime;
         let granularity = self.tunables.wakeup_granularity_ns;
-        let se = &mut self.entities[se.index()];
+        let se = &mut self.entities[se];
         let lead = curr_vruntime.wrapping_sub(se.vruntime) as i64;
         if lead <= 0 {
             VruntimeLead::Behind
@@ -57,25 +57,25 @@ impl State {
         if self.series.is_eevdf() {
             return self.check_preempt_wakeup_eevdf(ctx, cpu, task, is_fork);
         }
-        let curr_task = self.rqs[cpu.index()].curr;
+        let curr_task = self.rqs[cpu].curr;
         if curr_task == task {
             return;
         }
-        let (mut curr, mut woken) = (self.tasks[curr_task.index()].se, self.tasks[task.index()].se);
-        if self.cfs_rqs[self.entities[woken.index()].cfs_rq.index()].throttle_count > 0 {
+        let (mut curr, mut woken) = (self.tasks[curr_task].se, self.tasks[task].se);
+        if self.cfs_rqs[self.entities[woken].cfs_rq].throttle_count > 0 {
             return;
         }
-        let cfs_rq = self.entities[curr.index()].cfs_rq;
-        let is_crowded = self.cfs_rqs[cfs_rq.index()].nr_running >= self.tunables.nr_latency;
+        let cfs_rq = self.entities[curr].cfs_rq;
+        let is_crowded = self.cfs_rqs[cfs_rq].nr_running >= self.tunables.nr_latency;
         let is_next_marked = self.features.has(Feature::NextBuddy) && is_crowded && !is_fork;
         if is_next_marked {
             self.set_next_buddy(woken);
         }
-        if self.rqs[cpu.index()].need_resched {
+        if self.rqs[cpu].need_resched {
             return;
         }
-        let woken_policy = self.tasks[task.index()].policy;
-        let over_idle_policy = self.tasks[curr_task.index()].has_idle_policy() && woken_policy != Policy::Idle;
+        let woken_policy = self.tasks[task].policy;
+        let over_idle_policy = self.tasks[curr_task].has_idle_policy() && woken_policy != Policy::Idle;
         if !over_idle_policy {
             if woken_policy != Policy::Normal || !self.features.has(Feature::WakeupPreemption) {
                 return;
@@ -85,7 +85,7 @@ impl State {
                 (true, false) => {}
                 (false, true) => return,
                 _ => {
-                    let common = self.entities[curr.index()].cfs_rq;
+                    let common = self.entities[curr].cfs_rq;
                     self.update_curr(ctx, common);
                     if self.wakeup_preempt_entity(curr, woken) != VruntimeLead::Beyond {
                         return;
@@ -97,7 +97,7 @@ impl State {
             }
         }
         self.resched_curr(ctx, cpu);
-        let curr_entity = &self.entities[curr.index()];
+        let curr_entity = &self.entities[curr];
         if curr_entity.on_rq && is_crowded && curr_entity.task().is_some() && self.features.has(Feature::LastBuddy) {
             self.set_last_buddy(curr);
         }
@@ -107,23 +107,19 @@ impl State {
     /// (`find_matching_se()`).
     #[inline]
     pub(crate) fn find_matching_se(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
-        if self.entities[a.index()].cfs_rq == self.entities[b.index()].cfs_rq {
-            (a, b)
-        } else {
-            self.climb_to_meet(a, b)
-        }
+        if self.entities[a].cfs_rq == self.entities[b].cfs_rq { (a, b) } else { self.climb_to_meet(a, b) }
     }
 
     fn climb_to_meet(&self, mut a: EntityId, mut b: EntityId) -> (EntityId, EntityId) {
-        let up = |se: EntityId| self.entities[se.index()].parent.expect("entities of one CPU meet at the root");
-        let depth = |se: EntityId| self.entities[se.index()].depth;
+        let up = |se: EntityId| self.entities[se].parent.expect("entities of one CPU meet at the root");
+        let depth = |se: EntityId| self.entities[se].depth;
         while depth(a) > depth(b) {
             a = up(a);
         }
         while depth(b) > depth(a) {
             b = up(b);
         }
-        while self.entities[a.index()].cfs_rq != self.entities[b.index()].cfs_rq {
+        while self.entities[a].cfs_rq != self.entities[b].cfs_rq {
             (a, b) = (up(a), up(b));
         }
         (a, b)
@@ -131,17 +127,17 @@ impl State {
 
     /// Marks an entity and the group entities above it as next buddies, up to an idle one.
     pub(crate) fn set_next_buddy(&mut self, se: EntityId) {
-        self.mark_upwards(se, |sched, cfs_rq, se| sched.cfs_rqs[cfs_rq.index()].next = Some(se));
+        self.mark_upwards(se, |sched, cfs_rq, se| sched.cfs_rqs[cfs_rq].next = Some(se));
     }
 
     fn set_last_buddy(&mut self, se: EntityId) {
-        self.mark_upwards(se, |sched, cfs_rq, se| sched.cfs_rqs[cfs_rq.index()].last = Some(se));
+        self.mark_upwards(se, |sched, cfs_rq, se| sched.cfs_rqs[cfs_rq].last = Some(se));
     }
 
     fn mark_upwards(&mut self, se: EntityId, mark: impl Fn(&mut Self, CfsRqId, EntityId)) {
         let mut entity = Some(se);
         while let Some(se) = entity {
-            if !self.entities[se.index()].on_rq || self.se_is_idle(se) {
+            if !self.entities[se].on_rq || self.se_is_idle(se) {
                 return;
             }
             let (cfs_rq, parent) = self.place_of(se);
@@ -154,7 +150,7 @@ impl State {
         let mut entity = Some(se);
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
-            self.cfs_rqs[cfs_rq.index()].skip = Some(se);
+            self.cfs_rqs[cfs_rq].skip = Some(se);
             entity = parent;
         }
     }
@@ -163,7 +159,7 @@ impl State {
     /// mark.
     #[inline]
     pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let queue = &self.cfs_rqs[cfs_rq.index()];
+        let queue = &self.cfs_rqs[cfs_rq];
         let is_marked = [queue.last, queue.next, queue.skip].map(|mark| mark == Some(se));
         if is_marked != [false; 3] {
             self.clear_marks(se, is_marked);
@@ -177,7 +173,7 @@ impl State {
             let mut entity = Some(se);
             while let Some(se) = entity {
                 let (cfs_rq, parent) = self.place_of(se);
-                let mark = field(&mut self.cfs_rqs[cfs_rq.index()]);
+                let mark = field(&mut self.cfs_rqs[cfs_rq]);
                 if *mark != Some(se) {
                     break;
                 }
@@ -193,13 +189,13 @@ impl State {
             return self.yield_task_eevdf(ctx, guard);
         }
         let cpu = guard.cpu();
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         if rq.nr_running == 1 {
             return;
         }
-        let curr = &self.tasks[rq.curr.index()];
+        let curr = &self.tasks[rq.curr];
         let (se, is_batch) = (curr.se, curr.policy == Policy::Batch);
-        let cfs_rq = self.entities[se.index()].cfs_rq;
+        let cfs_rq = self.entities[se].cfs_rq;
         self.clear_buddies(cfs_rq, se);
         if !is_batch {
             self.update_rq_clock(ctx, guard);

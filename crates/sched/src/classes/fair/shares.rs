@@ -35,28 +35,28 @@ pub(crate) fn group_entity_weight(shares: u64, load: u64, others: i64) -> u64 {
 impl State {
     /// Updates the weight of a group's entity to its CPU's part of the group (`update_cfs_group()`).
     pub(crate) fn update_cfs_group(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
-        let Some(below) = self.entities[se.index()].my_q() else { return };
-        let below = &self.cfs_rqs[below.index()];
+        let Some(below) = self.entities[se].my_q() else { return };
+        let below = &self.cfs_rqs[below];
         // In 6.12 the entity of a group that becomes empty keeps its weight.
         let is_eevdf = self.series.is_eevdf();
         if below.throttle_count > 0 || (is_eevdf && below.load.weight == 0) {
             return;
         }
         ctx.op_counts.touch_group_read(below.group);
-        let group = &self.groups[below.group.index()];
+        let group = &self.groups[below.group];
         let load = scale_load_down(below.load.weight).max(below.avg.load_avg);
         let others = group.load_avg.wrapping_sub(below.tg_load_avg_contrib as i64);
         let weight = group_entity_weight(group.shares, load, others);
-        if !is_eevdf || self.entities[se.index()].load.weight != weight {
+        if !is_eevdf || self.entities[se].load.weight != weight {
             self.reweight_entity(ctx, se, weight);
         }
     }
 
     /// Changes the weight of an entity, and its load average as if it had always had that weight.
     pub(crate) fn reweight_entity(&mut self, ctx: &mut Ctx<'_>, se: EntityId, weight: u64) {
-        let entity = &self.entities[se.index()];
+        let entity = &self.entities[se];
         let (cfs_rq, on_rq, old) = (entity.cfs_rq, entity.on_rq, entity.load.weight);
-        let is_curr = self.cfs_rqs[cfs_rq.index()].curr == Some(se);
+        let is_curr = self.cfs_rqs[cfs_rq].curr == Some(se);
         let is_eevdf = self.series.is_eevdf();
         if on_rq {
             if is_curr || is_eevdf {
@@ -65,12 +65,12 @@ impl State {
             if is_eevdf {
                 self.begin_reweight(cfs_rq, se, weight);
             }
-            self.cfs_rqs[cfs_rq.index()].load.sub(old);
+            self.cfs_rqs[cfs_rq].load.sub(old);
         } else if is_eevdf {
             self.rescale_lag(se, weight);
         }
-        let entity = &mut self.entities[se.index()];
-        let sums = &mut self.cfs_rqs[cfs_rq.index()].avg;
+        let entity = &mut self.entities[se];
+        let sums = &mut self.cfs_rqs[cfs_rq].avg;
         self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
         // The load of a task that alternates between another class and SCHED_IDLE is multiplied each time,
         // until these sums wrap; see `attach_entity_load_avg`.
@@ -79,7 +79,7 @@ impl State {
         entity.avg.load_avg = entity.weighted_load_sum() / u64::from(entity.avg.divider());
         sums.add_load(entity.avg.load_avg, entity.weighted_load_sum());
         if on_rq {
-            self.cfs_rqs[cfs_rq.index()].load.add(weight);
+            self.cfs_rqs[cfs_rq].load.add(weight);
             if is_eevdf && !is_curr {
                 self.insert_into_timeline(cfs_rq, se);
             }
@@ -88,9 +88,9 @@ impl State {
 
     /// Changes the weight of a task (`reweight_task()`).
     pub(crate) fn reweight_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, load: LoadWeight) {
-        let se = self.tasks[task.index()].se;
+        let se = self.tasks[task].se;
         self.reweight_entity(ctx, se, load.weight);
-        self.entities[se.index()].load.inv_weight = load.inv_weight;
+        self.entities[se].load.inv_weight = load.inv_weight;
     }
 
     /// Sets the shares of a group, clamped to 2 to 262144.
@@ -98,7 +98,7 @@ impl State {
     /// # Errors
     /// If the group is the root group or an idle group.
     pub fn set_group_shares(&mut self, ctx: &mut Ctx<'_>, group: GroupId, shares: u64) -> Result<(), SharesError> {
-        if self.groups[group.index()].is_idle {
+        if self.groups[group].is_idle {
             return Err(SharesError::IdleGroup);
         }
         self.change_shares(ctx, group, scale_load(shares))
@@ -109,18 +109,18 @@ impl State {
             return Err(SharesError::RootGroup);
         }
         let shares = shares.clamp(scale_load(*SHARES_RANGE.start()), scale_load(*SHARES_RANGE.end()));
-        if self.groups[group.index()].shares == shares {
+        if self.groups[group].shares == shares {
             return Ok(());
         }
-        self.groups[group.index()].shares = shares;
+        self.groups[group].shares = shares;
         for cpu in self.cpu_ids() {
             let _rq = self.rq_lock_clocked(ctx, cpu);
             let mut entity = self.group_entity(group, cpu);
             while let Some(se) = entity {
-                let cfs_rq = self.entities[se.index()].cfs_rq;
+                let cfs_rq = self.entities[se].cfs_rq;
                 self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
                 self.update_cfs_group(ctx, se);
-                entity = self.entities[se.index()].parent;
+                entity = self.entities[se].parent;
             }
         }
         Ok(())
@@ -135,10 +135,10 @@ impl State {
         if group == GroupId::ROOT {
             return Err(SharesError::RootGroup);
         }
-        if self.groups[group.index()].is_idle == is_idle {
+        if self.groups[group].is_idle == is_idle {
             return Ok(());
         }
-        self.groups[group.index()].is_idle = is_idle;
+        self.groups[group].is_idle = is_idle;
         for cpu in self.cpu_ids() {
             self.recount_idle(group, cpu, is_idle);
         }
@@ -149,22 +149,22 @@ impl State {
     /// Recounts a group's tasks on a CPU as idle or not idle, from its cfs_rq upwards to the next idle group.
     fn recount_idle(&mut self, group: GroupId, cpu: CpuId, is_idle: bool) {
         let below = self.cfs_rq_of_group(group, cpu);
-        let queue = &mut self.cfs_rqs[below.index()];
+        let queue = &mut self.cfs_rqs[below];
         queue.is_idle = is_idle;
         let others = queue.h_nr_running - queue.idle_h_nr_running;
         let mut entity = queue.entity;
         let apply = |count: &mut u32, by: u32| *count = if is_idle { *count + by } else { *count - by };
-        if let Some(se) = entity.filter(|se| self.entities[se.index()].on_rq) {
-            let parent: CfsRqId = self.entities[se.index()].cfs_rq;
-            apply(&mut self.cfs_rqs[parent.index()].idle_nr_running, 1);
+        if let Some(se) = entity.filter(|se| self.entities[*se].on_rq) {
+            let parent: CfsRqId = self.entities[se].cfs_rq;
+            apply(&mut self.cfs_rqs[parent].idle_nr_running, 1);
         }
-        while let Some(se) = entity.filter(|se| self.entities[se.index()].on_rq) {
-            let cfs_rq = &mut self.cfs_rqs[self.entities[se.index()].cfs_rq.index()];
+        while let Some(se) = entity.filter(|se| self.entities[*se].on_rq) {
+            let cfs_rq = &mut self.cfs_rqs[self.entities[se].cfs_rq];
             apply(&mut cfs_rq.idle_h_nr_running, others);
             if cfs_rq.is_idle {
                 break;
             }
-            entity = self.entities[se.index()].parent;
+            entity = self.entities[se].parent;
         }
     }
 }

@@ -20,18 +20,18 @@ impl State {
     /// 3. With BASE_SLICE the slice is at least the minimal granularity; for an idle entity beside others, at
     ///    least the idle minimal granularity.
     pub(crate) fn sched_slice(&mut self, cfs_rq: CfsRqId, se: EntityId) -> u64 {
-        let queue = &self.cfs_rqs[cfs_rq.index()];
+        let queue = &self.cfs_rqs[cfs_rq];
         let nr_running = if self.features.has(Feature::AltPeriod) {
-            self.cfs_rqs[queue.cpu.index()].h_nr_running
+            self.cfs_rqs[CfsRqId::root(queue.cpu)].h_nr_running
         } else {
             queue.nr_running
         };
-        let mut slice = self.sched_period(nr_running + u32::from(!self.entities[se.index()].on_rq));
+        let mut slice = self.sched_period(nr_running + u32::from(!self.entities[se].on_rq));
 
         let mut entity = Some(se);
         while let Some(id) = entity {
-            let entry = &self.entities[id.index()];
-            let load = &mut self.cfs_rqs[entry.cfs_rq.index()].load;
+            let entry = &self.entities[id];
+            let load = &mut self.cfs_rqs[entry.cfs_rq].load;
             slice = if entry.on_rq {
                 calc_delta(slice, entry.load.weight, load)
             } else {
@@ -43,7 +43,7 @@ impl State {
         }
 
         if self.features.has(Feature::BaseSlice) {
-            let is_idle_beside_others = self.se_is_idle(se) && !self.cfs_rqs[cfs_rq.index()].has_only_idle();
+            let is_idle_beside_others = self.se_is_idle(se) && !self.cfs_rqs[cfs_rq].has_only_idle();
             let least = if is_idle_beside_others {
                 self.tunables.idle_min_granularity_ns
             } else {
@@ -57,7 +57,7 @@ impl State {
     /// Returns the slice in virtual time, in ns.
     pub(crate) fn sched_vslice(&mut self, cfs_rq: CfsRqId, se: EntityId) -> u64 {
         let slice = self.sched_slice(cfs_rq, se);
-        calc_delta_fair(slice, &mut self.entities[se.index()].load)
+        calc_delta_fair(slice, &mut self.entities[se].load)
     }
 
     fn sched_period(&self, nr_running: u32) -> u64 {
@@ -70,16 +70,16 @@ impl State {
 
     /// Whether an entity counts as idle: a SCHED_IDLE task or an idle group.
     pub(crate) fn se_is_idle(&self, se: EntityId) -> bool {
-        let se = &self.entities[se.index()];
+        let se = &self.entities[se];
         match (se.task(), se.my_q()) {
-            (Some(task), _) => self.tasks[task.index()].has_idle_policy(),
-            (_, below) => below.is_some_and(|below| self.cfs_rqs[below.index()].is_idle),
+            (Some(task), _) => self.tasks[task].has_idle_policy(),
+            (_, below) => below.is_some_and(|below| self.cfs_rqs[below].is_idle),
         }
     }
 
     /// Whether a CPU has work, but only idle work (`sched_idle_cpu()`).
     pub(crate) fn sched_idle_cpu(&self, cpu: CpuId) -> bool {
-        let nr_running = self.rqs[cpu.index()].nr_running;
-        nr_running > 0 && nr_running == self.cfs_rqs[cpu.index()].idle_h_nr_running
+        let nr_running = self.rqs[cpu].nr_running;
+        nr_running > 0 && nr_running == self.cfs_rqs[CfsRqId::root(cpu)].idle_h_nr_running
     }
 }

@@ -15,7 +15,7 @@ impl State {
     /// Handles the tick, or the end of a slice by timer (`is_slice_end`), for the running task and the group
     /// entities above it.
     pub(crate) fn task_tick_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_slice_end: bool) {
-        let mut entity = Some(self.tasks[task.index()].se);
+        let mut entity = Some(self.tasks[task].se);
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
@@ -30,16 +30,16 @@ impl State {
         self.update_curr(ctx, cfs_rq);
         self.update_load_avg(ctx, cfs_rq, curr, UpdateLoad::TG);
         self.update_cfs_group(ctx, curr);
-        let cpu = self.cfs_rqs[cfs_rq.index()].cpu;
+        let cpu = self.cfs_rqs[cfs_rq].cpu;
         if is_slice_end {
             self.resched_curr(ctx, cpu);
             return;
         }
-        if !self.features.has(Feature::DoubleTick) && self.rqs[cpu.index()].timers.is_active(Timer::Hrtick) {
+        if !self.features.has(Feature::DoubleTick) && self.rqs[cpu].timers.is_active(Timer::Hrtick) {
             return;
         }
         // In 6.12 the charge above has found out whether the slice has ended.
-        if !self.series.is_eevdf() && self.cfs_rqs[cfs_rq.index()].nr_running > 1 {
+        if !self.series.is_eevdf() && self.cfs_rqs[cfs_rq].nr_running > 1 {
             self.check_preempt_tick(ctx, cfs_rq, curr);
         }
     }
@@ -54,9 +54,9 @@ impl State {
     ///    reschedules.
     fn check_preempt_tick(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, curr: EntityId) {
         let slice = self.sched_slice(cfs_rq, curr);
-        let queue = &self.cfs_rqs[cfs_rq.index()];
+        let queue = &self.cfs_rqs[cfs_rq];
         let cpu = queue.cpu;
-        let se = &self.entities[curr.index()];
+        let se = &self.entities[curr];
         let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
         if ran > slice {
             self.resched_curr(ctx, cpu);

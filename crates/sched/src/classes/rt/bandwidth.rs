@@ -39,10 +39,10 @@ impl State {
     /// Runtime of the real-time tasks of a CPU in each period, in ns; `u64::MAX` without a limit.
     pub(crate) fn rt_runtime(&self, cpu: CpuId) -> u64 {
         let own = self.tunables.rt_runtime_us * 1000;
-        if own < 0 || self.rqs[cpu.index()].rt.unlimited {
+        if own < 0 || self.rqs[cpu].rt.unlimited {
             return u64::MAX;
         }
-        (own + self.rqs[cpu.index()].rt.borrowed).max(0) as u64
+        (own + self.rqs[cpu].rt.borrowed).max(0) as u64
     }
 
     pub(crate) fn rt_period(&self) -> u64 {
@@ -54,7 +54,7 @@ impl State {
         if !self.limits_rt_runtime() {
             return;
         }
-        self.rqs[cpu.index()].rt.rt_time += delta;
+        self.rqs[cpu].rt.rt_time += delta;
         if self.sched_rt_runtime_exceeded(cpu) {
             self.report_rt_throttling(ctx, cpu);
             self.resched_curr(ctx, cpu);
@@ -70,7 +70,7 @@ impl State {
     ///    (RT_RUNTIME_SHARE).
     /// 3. A limit of 0 throttles no task.
     fn sched_rt_runtime_exceeded(&mut self, cpu: CpuId) -> bool {
-        if self.rqs[cpu.index()].rt.throttled {
+        if self.rqs[cpu].rt.throttled {
             return true;
         }
         if self.rt_runtime(cpu) >= self.rt_period() {
@@ -78,7 +78,7 @@ impl State {
         }
         self.balance_runtime(cpu);
         let runtime = self.rt_runtime(cpu);
-        let rt = &mut self.rqs[cpu.index()].rt;
+        let rt = &mut self.rqs[cpu].rt;
         if rt.rt_time <= runtime {
             return false;
         }
@@ -94,19 +94,19 @@ impl State {
 
     /// With RT_RUNTIME_SHARE, borrows a share of the unused runtime of each other CPU.
     fn balance_runtime(&mut self, cpu: CpuId) {
-        if !self.features.has(Feature::RtRuntimeShare) || self.rqs[cpu.index()].rt.rt_time <= self.rt_runtime(cpu) {
+        if !self.features.has(Feature::RtRuntimeShare) || self.rqs[cpu].rt.rt_time <= self.rt_runtime(cpu) {
             return;
         }
         let (period, nr_cpus) = (self.rt_period(), self.domains.root.span.weight() as u64);
         for other in self.cpu_ids() {
             let is_lender = other != cpu && self.domains.root.span.contains(other);
-            if !is_lender || self.rqs[other.index()].rt.unlimited {
+            if !is_lender || self.rqs[other].rt.unlimited {
                 continue;
             }
-            let unused = self.rt_runtime(other).saturating_sub(self.rqs[other.index()].rt.rt_time);
+            let unused = self.rt_runtime(other).saturating_sub(self.rqs[other].rt.rt_time);
             let part = (unused / nr_cpus).min(period - self.rt_runtime(cpu));
-            self.rqs[other.index()].rt.borrowed -= part as i64;
-            self.rqs[cpu.index()].rt.borrowed += part as i64;
+            self.rqs[other].rt.borrowed -= part as i64;
+            self.rqs[cpu].rt.borrowed += part as i64;
             if unused > 0 && self.rt_runtime(cpu) == period {
                 return;
             }
@@ -116,14 +116,14 @@ impl State {
     /// Refills the runtime of a CPU for this number of periods. Returns whether the CPU's tasks must be
     /// checked: they were throttled and no longer are, or had not run yet.
     pub(crate) fn end_rt_period(&mut self, cpu: CpuId, nr_periods: u64) -> bool {
-        if self.rqs[cpu.index()].rt.rt_time == 0 {
-            return !self.rqs[cpu.index()].rt.throttled;
+        if self.rqs[cpu].rt.rt_time == 0 {
+            return !self.rqs[cpu].rt.throttled;
         }
-        if self.rqs[cpu.index()].rt.throttled {
+        if self.rqs[cpu].rt.throttled {
             self.balance_runtime(cpu);
         }
         let runtime = self.rt_runtime(cpu);
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         rq.rt.rt_time -= rq.rt.rt_time.min(nr_periods.saturating_mul(runtime));
         if !rq.rt.throttled || rq.rt.rt_time >= runtime {
             return false;
@@ -139,6 +139,6 @@ impl State {
     /// Whether runtime is left or will be refilled. Deadline tasks charge their time only then
     /// (`sched_rt_bandwidth_account()`).
     pub(crate) fn sched_rt_bandwidth_account(&self, cpu: CpuId) -> bool {
-        self.rt_root.bandwidth.active || (self.rqs[cpu.index()].rt.rt_time as i64) < self.tunables.rt_runtime_us * 1000
+        self.rt_root.bandwidth.active || (self.rqs[cpu].rt.rt_time as i64) < self.tunables.rt_runtime_us * 1000
     }
 }

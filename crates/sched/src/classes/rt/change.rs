@@ -13,14 +13,14 @@ impl State {
     /// Handles a task that has entered the class. If it runs, its time counts as real-time from now on; if it
     /// waits, it may preempt or be pushed.
     pub(crate) fn switched_to_rt(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let (cpu, prio, may_migrate) = (p.cpu, p.prio(), p.nr_cpus_allowed > 1);
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         if rq.curr == task {
             let now = self.rq_clock_pelt(cpu);
             self.update_rt_rq_load_avg(ctx, cpu, now, false);
         } else if p.is_queued() {
-            let is_more_important = prio < self.tasks[rq.curr.index()].prio();
+            let is_more_important = prio < self.tasks[rq.curr].prio();
             if may_migrate && rq.rt.overloaded {
                 self.queue_push_tasks(cpu);
             }
@@ -32,8 +32,8 @@ impl State {
 
     /// Handles a runnable task that has left the class. If it was the last one here, tasks may be pulled.
     pub(crate) fn switched_from_rt(&mut self, task: TaskId) {
-        let p = &self.tasks[task.index()];
-        let rq = &mut self.rqs[p.cpu.index()];
+        let p = &self.tasks[task];
+        let rq = &mut self.rqs[p.cpu];
         if p.is_queued() && rq.rt.nr_running == 0 {
             rq.callbacks.queue(BalanceCallback::RtPull);
         }
@@ -42,19 +42,19 @@ impl State {
     /// Handles a task whose priority was `old`. If it runs and its priority fell, a task that waits here or
     /// on another CPU may preempt it; if it waits, it may preempt.
     pub(crate) fn prio_changed_rt(&mut self, ctx: &mut Ctx<'_>, task: TaskId, old: Prio) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if !p.is_queued() {
             return;
         }
         let (cpu, prio) = (p.cpu, p.prio());
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         let gives_way = if rq.curr == task {
             if old < prio {
                 rq.callbacks.queue(BalanceCallback::RtPull);
             }
             prio > rq.rt.highest_curr
         } else {
-            prio < self.tasks[rq.curr.index()].prio()
+            prio < self.tasks[rq.curr].prio()
         };
         if gives_way {
             self.resched_curr(ctx, cpu);

@@ -18,14 +18,14 @@ impl State {
     /// its old position if it was dequeued only briefly.
     pub(crate) fn enqueue_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
         flags.charge(ctx);
-        let nr_before = self.rqs[cpu.index()].rt.nr_running;
+        let nr_before = self.rqs[cpu].rt.nr_running;
         self.dequeue_top_rt_rq(cpu, nr_before);
         if !flags.restore || flags.moved {
-            self.rqs[cpu.index()].rt.queues.insert(&mut self.tasks, task, flags.head);
+            self.rqs[cpu].rt.queues.insert(&mut self.tasks, task, flags.head);
         }
         self.inc_rt_tasks(ctx, cpu, task);
         self.enqueue_top_rt_rq(ctx, cpu);
-        if self.rqs[cpu.index()].curr != task {
+        if self.rqs[cpu].curr != task {
             self.enqueue_pushable_task(cpu, task);
         }
     }
@@ -35,9 +35,9 @@ impl State {
     pub(crate) fn dequeue_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
         ctx.charge(KernelOp::Dequeue);
         self.update_curr_rt(ctx, cpu);
-        let nr_before = self.rqs[cpu.index()].rt.nr_running;
+        let nr_before = self.rqs[cpu].rt.nr_running;
         if !flags.save || flags.moved {
-            self.rqs[cpu.index()].rt.queues.remove(&mut self.tasks, task);
+            self.rqs[cpu].rt.queues.remove(&mut self.tasks, task);
         }
         self.dec_rt_tasks(cpu, task);
         self.dequeue_top_rt_rq(cpu, nr_before);
@@ -47,8 +47,8 @@ impl State {
 
     /// Moves a task to the tail or head of its priority (`requeue_task_rt()`).
     pub(crate) fn requeue_task_rt(&mut self, cpu: CpuId, task: TaskId, at_head: bool) {
-        if self.tasks[task.index()].rt.on_rq {
-            let queues = &mut self.rqs[cpu.index()].rt.queues;
+        if self.tasks[task].rt.on_rq {
+            let queues = &mut self.rqs[cpu].rt.queues;
             queues.remove(&mut self.tasks, task);
             queues.insert(&mut self.tasks, task, at_head);
         }
@@ -57,7 +57,7 @@ impl State {
     /// Adds the tasks to the runnable tasks of the CPU, unless they are throttled. All are added at once: a
     /// CPU whose count rises from below two to two or more is marked as overloaded.
     pub(crate) fn enqueue_top_rt_rq(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         if rq.rt.queued || rq.rt.throttled {
             return;
         }
@@ -71,7 +71,7 @@ impl State {
 
     /// Subtracts `nr` tasks from the runnable tasks of the CPU.
     pub(crate) fn dequeue_top_rt_rq(&mut self, cpu: CpuId, nr: u32) {
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         if core::mem::take(&mut rq.rt.queued) {
             self.sub_nr_running(cpu, nr);
         }
@@ -79,10 +79,10 @@ impl State {
 
     /// Adds a waiting task to the pushable tasks, if it may use more than one CPU.
     pub(crate) fn enqueue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if p.nr_cpus_allowed > 1 {
             let prio = p.prio();
-            let rt = &mut self.rqs[cpu.index()].rt;
+            let rt = &mut self.rqs[cpu].rt;
             rt.pushable.insert(prio, task);
             rt.highest_next = rt.highest_next.min(prio);
             if self.series.is_eevdf() {
@@ -93,7 +93,7 @@ impl State {
 
     /// Removes a task from the pushable tasks, because it runs here or is dequeued.
     pub(crate) fn dequeue_pushable_task(&mut self, cpu: CpuId, task: TaskId) {
-        let rt = &mut self.rqs[cpu.index()].rt;
+        let rt = &mut self.rqs[cpu].rt;
         rt.pushable.remove(task);
         rt.highest_next = rt.pushable.first().map_or(NO_PRIO, |(prio, _)| prio);
         if self.series.is_eevdf() {
@@ -102,10 +102,10 @@ impl State {
     }
 
     fn inc_rt_tasks(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         p.rt.on_rq = true;
         let (prio, may_migrate) = (p.prio(), p.nr_cpus_allowed > 1);
-        let rt = &mut self.rqs[cpu.index()].rt;
+        let rt = &mut self.rqs[cpu].rt;
         rt.nr_running += 1;
         rt.nr_migratory += u32::from(may_migrate);
         if prio < rt.highest_curr {
@@ -116,10 +116,10 @@ impl State {
     }
 
     fn dec_rt_tasks(&mut self, cpu: CpuId, task: TaskId) {
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         p.rt.on_rq = false;
         let (prio, may_migrate) = (p.prio(), p.nr_cpus_allowed > 1);
-        let rt = &mut self.rqs[cpu.index()].rt;
+        let rt = &mut self.rqs[cpu].rt;
         rt.nr_running -= 1;
         rt.nr_migratory -= u32::from(may_migrate);
         if rt.nr_running == 0 {
@@ -132,7 +132,7 @@ impl State {
     }
 
     fn set_highest_prio(&mut self, cpu: CpuId, prio: Prio) {
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         if core::mem::replace(&mut rq.rt.highest_curr, prio) != prio && rq.online {
             self.rt_root.cpupri.set(cpu, CpuLevel::from_prio(prio));
         }
@@ -140,7 +140,7 @@ impl State {
 
     /// Updates the CPU's priority level: real-time tasks do not preempt on a CPU with deadline tasks.
     pub(crate) fn set_cpupri_of_deadline(&mut self, cpu: CpuId, has_tasks: bool) {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         if !rq.online {
             return;
         }
@@ -152,7 +152,7 @@ impl State {
     /// (`update_rt_migration()`). In 6.12 it has pushable ones.
     fn update_rt_migration(&mut self, cpu: CpuId) {
         let is_eevdf = self.series.is_eevdf();
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         let (rt, is_online) = (&mut rq.rt, rq.online);
         let overloaded =
             if is_eevdf { rt.pushable.first().is_some() } else { rt.nr_migratory > 0 && rt.nr_running > 1 };

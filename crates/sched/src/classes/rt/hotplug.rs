@@ -11,19 +11,19 @@ use crate::types::ids::CpuId;
 impl State {
     /// Takes a runqueue offline. In 6.1 its tasks have no runtime limit from then on, so that they can leave.
     pub(crate) fn rt_rq_offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if self.rqs[cpu.index()].rt.overloaded {
+        if self.rqs[cpu].rt.overloaded {
             self.rt_root.overload.set(cpu, false);
         }
         if !self.series.limits_real_time() {
             return;
         }
-        if self.tunables.rt_runtime_us >= 0 && !self.rqs[cpu.index()].rt.unlimited {
+        if self.tunables.rt_runtime_us >= 0 && !self.rqs[cpu].rt.unlimited {
             self.reclaim_lent_runtime(cpu);
         }
-        let rt = &mut self.rqs[cpu.index()].rt;
+        let rt = &mut self.rqs[cpu].rt;
         (rt.unlimited, rt.throttled, rt.borrowed) = (true, false, 0);
         self.report_rt_throttling(ctx, cpu);
-        if self.rqs[cpu.index()].rt.nr_running > 0 {
+        if self.rqs[cpu].rt.nr_running > 0 {
             self.enqueue_top_rt_rq(ctx, cpu);
             self.resched_curr(ctx, cpu);
         }
@@ -31,7 +31,7 @@ impl State {
 
     /// Brings a runqueue back online, with its own runtime.
     pub(crate) fn rt_rq_online(&mut self, cpu: CpuId) {
-        let rt = &mut self.rqs[cpu.index()].rt;
+        let rt = &mut self.rqs[cpu].rt;
         (rt.unlimited, rt.throttled, rt.borrowed, rt.rt_time) = (false, false, 0, 0);
         let (overloaded, highest) = (rt.overloaded, rt.highest_curr);
         if overloaded {
@@ -42,14 +42,14 @@ impl State {
 
     /// Reclaims lent runtime from any CPU that has some, or returns borrowed runtime.
     fn reclaim_lent_runtime(&mut self, cpu: CpuId) {
-        let mut lent = -self.rqs[cpu.index()].rt.borrowed;
+        let mut lent = -self.rqs[cpu].rt.borrowed;
         for other in self.cpu_ids() {
             let is_partner = other != cpu && self.domains.root.span.contains(other);
-            if lent == 0 || !is_partner || self.rqs[other.index()].rt.unlimited {
+            if lent == 0 || !is_partner || self.rqs[other].rt.unlimited {
                 continue;
             }
             let back = lent.min(self.rt_runtime(other) as i64);
-            self.rqs[other.index()].rt.borrowed -= back;
+            self.rqs[other].rt.borrowed -= back;
             lent -= back;
         }
     }
@@ -66,7 +66,7 @@ mod tests {
             let mut machine = GoldenTestMachine::new();
             machine.sched.series = series;
             machine.with(|sched, ctx| sched.rt_rq_offline(ctx, CPU));
-            assert_eq!(machine.sched.rqs[CPU.index()].rt.unlimited, has_limit, "{series}");
+            assert_eq!(machine.sched.rqs[CPU].rt.unlimited, has_limit, "{series}");
         }
     }
 }

@@ -16,14 +16,14 @@ impl State {
     /// Picks the first task of the highest priority, unless all are throttled. Waiting tasks may then be
     /// pushed.
     pub(crate) fn pick_next_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<TaskId> {
-        let rt = &self.rqs[cpu.index()].rt;
+        let rt = &self.rqs[cpu].rt;
         if !rt.queued {
             return None;
         }
         let task = rt.queues.first()?;
         self.set_next_task_rt(cpu, task);
-        let curr = self.rqs[cpu.index()].curr;
-        if self.tasks[curr.index()].class != SchedClass::RealTime {
+        let curr = self.rqs[cpu].curr;
+        if self.tasks[curr].class != SchedClass::RealTime {
             let now = self.rq_clock_pelt(cpu);
             self.update_rt_rq_load_avg(ctx, cpu, now, false);
         }
@@ -33,8 +33,8 @@ impl State {
 
     /// Makes a task the running one.
     pub(crate) fn set_next_task_rt(&mut self, cpu: CpuId, task: TaskId) {
-        let se = self.tasks[task.index()].se;
-        self.entities[se.index()].exec_start = self.rqs[cpu.index()].clock_task;
+        let se = self.tasks[task].se;
+        self.entities[se].exec_start = self.rqs[cpu].clock_task;
         self.dequeue_pushable_task(cpu, task);
     }
 
@@ -43,7 +43,7 @@ impl State {
         self.update_curr_rt(ctx, cpu);
         let now = self.rq_clock_pelt(cpu);
         self.update_rt_rq_load_avg(ctx, cpu, now, true);
-        if self.tasks[task.index()].rt.on_rq {
+        if self.tasks[task].rt.on_rq {
             self.enqueue_pushable_task(cpu, task);
         }
     }
@@ -55,7 +55,7 @@ impl State {
         let now = self.rq_clock_pelt(cpu);
         self.update_rt_rq_load_avg(ctx, cpu, now, true);
         let slice = self.tunables.rr_timeslice_ticks(self.tick_ns);
-        let p = &mut self.tasks[task.index()];
+        let p = &mut self.tasks[task];
         if !matches!(p.policy, Policy::RoundRobin(_)) {
             return;
         }
@@ -65,7 +65,7 @@ impl State {
         }
         p.rt.time_slice = slice;
         let prio = p.prio();
-        if !self.rqs[cpu.index()].rt.queues.is_alone(prio) {
+        if !self.rqs[cpu].rt.queues.is_alone(prio) {
             self.requeue_task_rt(cpu, task, false);
             self.resched_curr(ctx, cpu);
         }
@@ -73,19 +73,19 @@ impl State {
 
     /// Lets the running task yield: it moves to the tail of its priority.
     pub(crate) fn yield_task_rt(&mut self, cpu: CpuId) {
-        let curr = self.rqs[cpu.index()].curr;
+        let curr = self.rqs[cpu].curr;
         self.requeue_task_rt(cpu, curr, false);
     }
 
     /// Charges the running real-time task for the time since the last charge, and all real-time tasks of the
     /// CPU for their runtime limit.
     pub(crate) fn update_curr_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        let rq = &self.rqs[cpu.index()];
-        let curr = &self.tasks[rq.curr.index()];
+        let rq = &self.rqs[cpu];
+        let curr = &self.tasks[rq.curr];
         if curr.class != SchedClass::RealTime {
             return;
         }
-        let se = &mut self.entities[curr.se.index()];
+        let se = &mut self.entities[curr.se];
         let delta = rq.clock_task.wrapping_sub(se.exec_start);
         if delta as i64 <= 0 {
             return;
@@ -98,7 +98,7 @@ impl State {
 
     /// Queues a callback that pushes waiting tasks, if there are any.
     pub(crate) fn queue_push_tasks(&mut self, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         if rq.rt.pushable.first().is_some() {
             rq.callbacks.queue(BalanceCallback::RtPush);
         }
@@ -107,8 +107,8 @@ impl State {
     /// Reschedules if a woken real-time task preempts the running one: its priority is higher; or the
     /// priorities are equal, the woken task cannot run on another CPU at once, and the running one can.
     pub(crate) fn check_preempt_curr_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        let rq = &self.rqs[cpu.index()];
-        let (p, curr) = (&self.tasks[task.index()], &self.tasks[rq.curr.index()]);
+        let rq = &self.rqs[cpu];
+        let (p, curr) = (&self.tasks[task], &self.tasks[rq.curr]);
         if p.prio() < curr.prio() {
             self.resched_curr(ctx, cpu);
             return;

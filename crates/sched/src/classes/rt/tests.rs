@@ -418,7 +418,7 @@ fn the_last_real_time_task_that_leaves_the_class_lets_its_cpu_pull() {
 #[test]
 fn the_uclamp_minimum_follows_the_policy_unless_it_was_set() {
     let mut machine = RtTestMachine::new(1);
-    let lower = |machine: &RtTestMachine, task: TaskId| machine.sched.tasks[task.index()].uclamp.min;
+    let lower = |machine: &RtTestMachine, task: TaskId| machine.sched.tasks[task].uclamp.min;
     let plain = machine.fork(CPU0, Policy::Normal);
     let set = machine.fork_with(CPU0, Policy::Normal, &[CPU0], Some(Uclamp { min: 200, max: 1024 }));
     for (policy, expected) in [(Policy::Fifo(10), 1024), (Policy::Batch, 0)] {
@@ -433,11 +433,11 @@ fn who_becomes_less_important_than_who_waits_for_it_has_the_waiters_priority() {
     let mut machine = RtTestMachine::new(1);
     let owner = machine.fork(CPU0, Policy::Fifo(20));
     let waiter = machine.fork(CPU0, Policy::Fifo(10));
-    let priority = machine.sched.tasks[waiter.index()].prio();
+    let priority = machine.sched.tasks[waiter].prio();
     machine.on(CPU0, |sched, ctx| sched.inherit_priority(ctx, owner, Some(waiter)));
-    assert!(machine.sched.tasks[owner.index()].prio() < priority, "its own is higher");
+    assert!(machine.sched.tasks[owner].prio() < priority, "its own is higher");
     machine.set_policy(owner, Policy::Fifo(5));
-    assert_eq!(machine.sched.tasks[owner.index()].prio(), priority);
+    assert_eq!(machine.sched.tasks[owner].prio(), priority);
 }
 
 #[test]

@@ -13,14 +13,14 @@ impl Sched {
     /// [`Sched::is_cpu_usable`].
     #[inline]
     pub(crate) fn is_cpu_allowed(&self, task: TaskId, cpu: CpuId) -> bool {
-        self.tasks[task.index()].cpus_allowed.contains(cpu) && self.is_cpu_usable(task, cpu)
+        self.tasks[task].cpus_allowed.contains(cpu) && self.is_cpu_usable(task, cpu)
     }
 
     /// Whether a CPU is usable for a task, regardless of its affinity: online for a per-CPU kernel thread,
     /// active for any other task.
     #[inline]
     pub(crate) fn is_cpu_usable(&self, task: TaskId, cpu: CpuId) -> bool {
-        let is_bound = self.tasks[task.index()].is_per_cpu_kthread;
+        let is_bound = self.tasks[task].is_per_cpu_kthread;
         if is_bound { self.hotplug.online.contains(cpu) } else { self.hotplug.active.contains(cpu) }
     }
 
@@ -37,9 +37,9 @@ impl Sched {
         if let Some(found) = in_node.or_else(|| self.first_allowed(task, |_| true)) {
             return found;
         }
-        let home = self.tasks[task.index()].cpu;
+        let home = self.tasks[task].cpu;
         let rq = self.rq_lock(home);
-        let of_cpuset = self.cpus_of_cpuset(self.tasks[task.index()].cpuset).clone();
+        let of_cpuset = self.cpus_of_cpuset(self.tasks[task].cpuset).clone();
         self.do_set_cpus_allowed(ctx, &rq, task, &of_cpuset);
         if let Some(found) = self.first_allowed(task, |_| true) {
             return found;
@@ -50,7 +50,7 @@ impl Sched {
     }
 
     fn first_allowed(&self, task: TaskId, also: impl Fn(CpuId) -> bool) -> Option<CpuId> {
-        let mut allowed = self.tasks[task.index()].cpus_allowed.iter();
+        let mut allowed = self.tasks[task].cpus_allowed.iter();
         allowed.find(|&cpu| self.is_cpu_allowed(task, cpu) && also(cpu))
     }
 }

@@ -76,7 +76,7 @@ impl Sched {
         let cpu = ctx.cpu;
         self.nohz_balance_exit_idle(ctx, cpu);
         self.hotplug.active.clear(cpu);
-        self.rqs[cpu.index()].callbacks.start_pushing();
+        self.rqs[cpu].callbacks.start_pushing();
         let _rq = self.rq_lock_clocked(ctx, cpu);
         // Groups are unthrottled with the new slice.
         self.scale_tunables(self.hotplug.online.weight());
@@ -86,14 +86,14 @@ impl Sched {
             if self.series.rejoins_root_domain() {
                 self.set_rq_online(cpu);
             }
-            self.rqs[cpu.index()].callbacks.stop_pushing();
+            self.rqs[cpu].callbacks.stop_pushing();
             self.hotplug.active.set(cpu);
             return;
         }
         // No task has to leave a CPU on which it runs: only this CPU is no longer allowed, and its stopper runs. For a
         // task whose wake-up is queued here, the kernel waits for the stopper, which begins with the queued functions.
         for task in self.hotplug_update_cpusets() {
-            let p = &self.tasks[task.index()];
+            let p = &self.tasks[task];
             if p.state == TaskState::Waking && p.cpu == cpu {
                 self.flush_call_queue(ctx);
             }
@@ -106,7 +106,7 @@ impl Sched {
     /// Completes the return of the executing CPU (`sched_cpu_activate()`).
     pub(crate) fn activate_cpu(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
-        self.rqs[cpu.index()].callbacks.stop_pushing();
+        self.rqs[cpu].callbacks.stop_pushing();
         self.hotplug.active.set(cpu);
         self.scale_tunables(self.hotplug.online.weight());
         let _rq = self.rq_lock_clocked(ctx, cpu);
@@ -119,10 +119,10 @@ impl Sched {
     pub(crate) fn sched_cpu_dying(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let cpu = ctx.cpu;
         self.flush_call_queue(ctx);
-        if self.rqs[cpu.index()].need_resched {
+        if self.rqs[cpu].need_resched {
             return false;
         }
-        let nr_running = self.rqs[cpu.index()].nr_running;
+        let nr_running = self.rqs[cpu].nr_running;
         assert!(nr_running == 0, "{cpu:?} goes offline with {nr_running} tasks");
         self.hotplug.online.clear(cpu);
         self.leave_perf_domain(cpu);
@@ -141,7 +141,7 @@ impl Sched {
 
     /// Whether the CPU must go offline instead of idling.
     pub(crate) fn is_dying(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu.index()].callbacks.is_pushing()
+        self.rqs[cpu].callbacks.is_pushing()
     }
 
     /// Recomputes the tunables that depend on the number of CPUs (`update_sysctl()`), which follows when a runqueue

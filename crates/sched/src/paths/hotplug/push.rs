@@ -14,8 +14,8 @@ impl Sched {
     /// Requests that the task that a CPU has just picked is moved to another CPU, unless it is a per-CPU
     /// kernel thread.
     pub(crate) fn balance_push(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        let curr = self.rqs[cpu.index()].curr;
-        if cpu != ctx.cpu || !self.is_online(cpu) || self.tasks[curr.index()].is_per_cpu_kthread {
+        let curr = self.rqs[cpu].curr;
+        if cpu != ctx.cpu || !self.is_online(cpu) || self.tasks[curr].is_per_cpu_kthread {
             return;
         }
         self.stop_one_cpu_nowait(ctx, cpu, StopWork::Push(curr));
@@ -25,7 +25,7 @@ impl Sched {
     pub(crate) fn balance_push_cpu_stop(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let cpu = ctx.cpu;
         let rq = self.rq_lock_clocked(ctx, cpu);
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if p.cpu != cpu || !p.is_queued() {
             return;
         }

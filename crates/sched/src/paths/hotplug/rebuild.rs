@@ -9,7 +9,7 @@ use crate::paths::sched::Sched;
 use crate::state::State;
 use crate::state::hotplug::Hotplug;
 use crate::state::rt::cpupri::CpuLevel;
-use crate::state::topology::{ArenaId, BuildParams, SchedGroup, build_sched_domains};
+use crate::state::topology::{BuildParams, SchedGroup, build_sched_domains};
 use crate::track::capacity::scale_rt_capacity;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, GroupId};
@@ -19,7 +19,7 @@ impl Sched {
     /// Removes a runqueue from its root domain: no CPU pushes tasks to it, and no shared limit throttles its
     /// tasks. In 6.12 its clock is updated first, and the loads of groups lose its share last.
     pub(crate) fn set_rq_offline(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if !self.rqs[cpu.index()].online {
+        if !self.rqs[cpu].online {
             return;
         }
         if self.series.clocks_detached_rqs() {
@@ -34,13 +34,13 @@ impl Sched {
             self.clear_tg_offline_cfs_rqs(ctx, cpu);
         }
         self.domains.root.online.clear(cpu);
-        self.rqs[cpu.index()].online = false;
+        self.rqs[cpu].online = false;
     }
 
     /// Adds a runqueue to its root domain.
     pub(crate) fn set_rq_online(&mut self, cpu: CpuId) {
         let State { rqs, dl_root, .. } = &mut self.state;
-        let rq = &mut rqs[cpu.index()];
+        let rq = &mut rqs[cpu];
         rq.online = true;
         if rq.dl.overloaded {
             dl_root.overloaded_cpus.set(cpu);
@@ -112,7 +112,7 @@ impl Sched {
     fn attach_default_root(&mut self) {
         let State { rqs, dl_root, hotplug, .. } = &mut self.state;
         for cpu in hotplug.active.iter() {
-            let dl = &rqs[cpu.index()].dl;
+            let dl = &rqs[cpu].dl;
             if dl.nr_running > 0 {
                 dl_root.default_cpudl.set(cpu, dl.earliest_curr);
             }
@@ -133,7 +133,7 @@ impl Sched {
         for cpu in active.into_iter().rev() {
             let chain: Vec<_> = self.domains.chain(cpu).collect();
             if chain.is_empty() {
-                let capacity = scale_rt_capacity(&self.rqs[cpu.index()], self.series());
+                let capacity = scale_rt_capacity(&self.rqs[cpu], self.series());
                 self.set_cpu_capacity(cpu, capacity);
             }
             for sd in chain {
@@ -157,7 +157,7 @@ impl Sched {
     fn unthrottle_offline_cfs_rqs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         for group in (1..self.groups.len()).rev().map(GroupId::from_index) {
             let id = self.cfs_rq_of_group(group, cpu);
-            let cfs_rq = &mut self.cfs_rqs[id.index()];
+            let cfs_rq = &mut self.cfs_rqs[id];
             if !cfs_rq.runtime_enabled {
                 continue;
             }
@@ -181,7 +181,7 @@ impl Sched {
     fn update_runtime_enabled(&mut self, cpu: CpuId) {
         for group in (1..self.groups.len()).map(GroupId::from_index) {
             let id = self.cfs_rq_of_group(group, cpu);
-            self.cfs_rqs[id.index()].runtime_enabled = self.groups[group.index()].bandwidth.limits.quota().is_some();
+            self.cfs_rqs[id].runtime_enabled = self.groups[group].bandwidth.limits.quota().is_some();
         }
     }
 }

@@ -85,7 +85,7 @@ impl Sched {
     /// Begins the work for which this CPU was kicked, in its softirq, if it is still idle. Returns `None` if
     /// it was not kicked or has work. The work includes the CPU's own domains.
     pub(crate) fn nohz_idle_balance(&mut self, this_cpu: CpuId, idle: CpuIdleType) -> Option<NohzIdleBalance> {
-        let flags = core::mem::take(&mut self.rqs[this_cpu.index()].nohz_idle_balance);
+        let flags = core::mem::take(&mut self.rqs[this_cpu].nohz_idle_balance);
         (flags != 0 && idle == CpuIdleType::Idle)
             .then(|| self.begin_nohz_idle_balance(this_cpu, flags, BlockedCaller::NohzKick))
     }
@@ -93,7 +93,7 @@ impl Sched {
     /// Updates blocked load in the idle loop, before the tick stops, if newly-idle balancing has deferred
     /// that and no kick has requested more meanwhile. Returns whether the update is complete.
     pub(crate) fn nohz_run_idle_balance(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         let flags = rq.nohz_flags;
         rq.nohz_flags &= !NOHZ_NEWILB_KICK;
         if flags != NOHZ_NEWILB_KICK || rq.need_resched {
@@ -108,14 +108,14 @@ impl Sched {
     ///
     /// With the tunable `newidle_blocked`, as before 5.13, the update begins at once and is returned.
     pub(crate) fn nohz_newidle_balance(&mut self, cpu: CpuId) -> Option<NohzIdleBalance> {
-        let is_worth_it = self.rqs[cpu.index()].avg_idle >= self.migration_cost_u64();
+        let is_worth_it = self.rqs[cpu].avg_idle >= self.migration_cost_u64();
         if !is_worth_it || !self.nohz.has_blocked || self.jiffies < self.nohz.next_blocked {
             return None;
         }
         if self.tunables.changes.newidle_blocked {
             return Some(self.begin_nohz_idle_balance(cpu, NOHZ_STATS_KICK, BlockedCaller::NohzNewIdle));
         }
-        self.rqs[cpu.index()].nohz_flags |= NOHZ_NEWILB_KICK;
+        self.rqs[cpu].nohz_flags |= NOHZ_NEWILB_KICK;
         None
     }
 
@@ -177,7 +177,7 @@ impl Sched {
                     if self.is_own_cpu_special(path, cpu) && self.tunables.changes.ilb_others < 2 {
                         self.write_next_balance(path);
                     }
-                    if self.is_own_cpu_special(path, cpu) || self.jiffies >= self.nohz.cpus[cpu.index()].next_balance {
+                    if self.is_own_cpu_special(path, cpu) || self.jiffies >= self.nohz.cpus[cpu].next_balance {
                         path.has_worked = true;
                         let _rq = self.rq_lock_clocked(ctx, cpu);
                         if path.flags & NOHZ_BALANCE_KICK != 0 {
@@ -210,7 +210,7 @@ impl Sched {
     /// are of this kind, so the iteration reads little of them.
     fn next_nohz_cpu(&mut self, ctx: &mut Ctx<'_>, path: &mut NohzIdleBalance) -> Option<CpuId> {
         self.refresh_lb_cache();
-        let this_rq = &self.rqs[path.this_cpu.index()];
+        let this_rq = &self.rqs[path.this_cpu];
         let has_got_work = !this_rq.is_idle() && this_rq.need_resched;
         while let Some(cpu) = path.cpus.next(&self.nohz.idle_cpus_mask) {
             ctx.charge(KernelOp::TicklessCpu);
@@ -229,7 +229,7 @@ impl Sched {
             if self.is_anything_due(path, cpu) {
                 return Some(cpu);
             }
-            path.has_blocked |= path.wants_stats() && self.nohz.cpus[cpu.index()].has_blocked_load;
+            path.has_blocked |= path.wants_stats() && self.nohz.cpus[cpu].has_blocked_load;
             self.record_next_balance(path, cpu);
         }
         self.write_next_balance(path);
@@ -243,7 +243,7 @@ impl Sched {
     /// Whether a tickless CPU needs an update of blocked load or balancing, or is this CPU and treated
     /// specially.
     fn is_anything_due(&self, path: &NohzIdleBalance, cpu: CpuId) -> bool {
-        self.jiffies >= self.nohz.cpus[cpu.index()].next_balance
+        self.jiffies >= self.nohz.cpus[cpu].next_balance
             || path.wants_stats() && self.nohz_stats_are_due(cpu)
             || self.is_own_cpu_special(path, cpu)
     }
@@ -264,7 +264,7 @@ impl Sched {
         if self.is_own_cpu_special(path, cpu) {
             return;
         }
-        let due = self.nohz.cpus[cpu.index()].next_balance;
+        let due = self.nohz.cpus[cpu].next_balance;
         if due < path.next_balance.unwrap_or_else(|| path.began + 60 * self.hz) {
             path.next_balance = Some(due);
         }

@@ -12,7 +12,7 @@ use crate::paths::sched::Sched;
 use crate::rules::balance::classify::sched_asym_prefer;
 use crate::state::calls::CallFunction;
 use crate::track::capacity::check_cpu_capacity;
-use crate::types::ids::CpuId;
+use crate::types::ids::{CfsRqId, CpuId};
 use crate::types::work::KernelOp;
 
 impl Sched {
@@ -65,8 +65,8 @@ impl Sched {
     ///
     /// The tunables `misfit_kick` and `llc_kick` restore former behaviour of rule 5.
     fn kick_reason(&self, cpu: CpuId) -> KickReason {
-        let rq = &self.rqs[cpu.index()];
-        let cached = &self.domains.cpus[cpu.index()];
+        let rq = &self.rqs[cpu];
+        let cached = &self.domains.cpus[cpu];
         if self.jiffies < self.nohz.next_balance {
             return KickReason::NotDue;
         }
@@ -74,7 +74,7 @@ impl Sched {
             return KickReason::ManyTasks;
         }
         if let Some(base) = cached.base
-            && self.cfs_rqs[cpu.index()].h_nr_running >= 1
+            && self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running >= 1
             && check_cpu_capacity(rq, &self.domains.domains[base])
         {
             return KickReason::ReducedCapacity;
@@ -113,7 +113,7 @@ impl Sched {
         }
         decision.target = self.find_new_ilb(ctx.cpu);
         let Some(ilb) = decision.target else { return };
-        let asked = &mut self.rqs[ilb.index()].nohz_flags;
+        let asked = &mut self.rqs[ilb].nohz_flags;
         decision.kicked = *asked & NOHZ_KICK_MASK == 0;
         *asked |= decision.flags;
         if decision.kicked {
@@ -125,15 +125,15 @@ impl Sched {
     /// tickless CPU is considered.
     fn find_new_ilb(&self, this_cpu: CpuId) -> Option<CpuId> {
         if self.tunables.changes.ilb_first {
-            return self.nohz.idle_cpus_mask.first().filter(|cpu| self.rqs[cpu.index()].is_idle());
+            return self.nohz.idle_cpus_mask.first().filter(|cpu| self.rqs[*cpu].is_idle());
         }
         let mut tickless = self.nohz.idle_cpus_mask.iter();
-        tickless.find(|&cpu| cpu != this_cpu && self.rqs[cpu.index()].is_idle())
+        tickless.find(|&cpu| cpu != this_cpu && self.rqs[cpu].is_idle())
     }
 
     /// Handles a kick: if the CPU is still idle, raises its softirq, which does the requested work.
     pub(crate) fn nohz_csd_func(&mut self, _ctx: &mut Ctx<'_>, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         let asked = rq.nohz_flags;
         rq.nohz_flags &= !(NOHZ_KICK_MASK | NOHZ_NEWILB_KICK);
         rq.idle_balance = rq.is_idle();

@@ -10,7 +10,7 @@ use crate::paths::resumable::{Step, YieldMode};
 use crate::state::topology::SdFlags;
 use crate::test_machine::{TestMachine, big_little, flat};
 use crate::types::idle_type::CpuIdleType;
-use crate::types::ids::{CpuId, GroupId};
+use crate::types::ids::{CfsRqId, CpuId, GroupId};
 use std::vec;
 
 const BOTH: u32 = NOHZ_STATS_KICK | NOHZ_BALANCE_KICK;
@@ -32,7 +32,7 @@ impl TestMachine {
     }
 
     fn nr_busy(&self) -> i32 {
-        self.sched.domains.shared[self.sched.domains.cpus[0].sd_llc_shared.expect("a cache")].nr_busy_cpus
+        self.sched.domains.shared[self.sched.domains.cpus[CpuId(0)].sd_llc_shared.expect("a cache")].nr_busy_cpus
     }
 }
 
@@ -43,7 +43,7 @@ fn a_cpu_counts_as_tickless_from_its_idle_loop_until_its_next_tick() {
     machine.sched.nohz_balance_enter_idle(CpuId(2));
     assert_eq!((machine.sched.nohz.nr_cpus, machine.nr_busy()), (1, 3));
     assert!(machine.sched.nohz.idle_cpus_mask.contains(CpuId(2)) && machine.sched.nohz.needs_update);
-    assert!(machine.sched.nohz.cpus[2].has_blocked_load && machine.sched.nohz.has_blocked);
+    assert!(machine.sched.nohz.cpus[CpuId(2)].has_blocked_load && machine.sched.nohz.has_blocked);
     assert!(machine.on(2, |sched, ctx| sched.nohz_balance_exit_idle(ctx, CpuId(2))));
     assert!(!machine.on(2, |sched, ctx| sched.nohz_balance_exit_idle(ctx, CpuId(2))));
     assert_eq!((machine.sched.nohz.nr_cpus, machine.nr_busy()), (0, 4));
@@ -59,22 +59,22 @@ fn machine_for(reason: KickReason) -> TestMachine {
     if reason != KickReason::NobodyTickless {
         machine.tickless(&[3]);
     }
-    let shared = machine.sched.domains.cpus[0].sd_llc_shared.expect("a cache");
+    let shared = machine.sched.domains.cpus[CpuId(0)].sd_llc_shared.expect("a cache");
     match reason {
-        KickReason::CpuIsIdle => machine.sched.rqs[0].idle_balance = true,
+        KickReason::CpuIsIdle => machine.sched.rqs[CpuId(0)].idle_balance = true,
         KickReason::NobodyTickless | KickReason::AsymCapacity | KickReason::LlcBusy => {}
         KickReason::NotDue => machine.sched.nohz.next_balance = machine.sched.jiffies + 1,
         KickReason::ManyTasks => drop(machine.task(0, &[0])),
-        KickReason::ReducedCapacity => machine.sched.rqs[0].cpu_capacity = 500,
+        KickReason::ReducedCapacity => machine.sched.rqs[CpuId(0)].cpu_capacity = 500,
         KickReason::AsymPacking => {
             // No CPU has a higher priority than CPU 0, so CPU 1 has the tick.
             machine.task(1, &[1]);
             let sd = machine.sd(1, 0);
             machine.sched.domains.domains[sd].flags.insert(SdFlags::ASYM_PACKING);
-            machine.sched.domains.cpus[1].sd_asym_packing = Some(sd);
+            machine.sched.domains.cpus[CpuId(1)].sd_asym_packing = Some(sd);
             machine.tickless(&[0]);
         }
-        KickReason::Misfit => machine.sched.rqs[0].misfit_task_load = 1,
+        KickReason::Misfit => machine.sched.rqs[CpuId(0)].misfit_task_load = 1,
         KickReason::NoReason => machine.sched.domains.shared[shared].nr_busy_cpus = 1,
     }
     machine
@@ -99,7 +99,7 @@ fn misfit_kick_asks_even_if_no_better_cpu_exists() {
     let mut machine = big_little();
     machine.task(2, &[2]);
     machine.tickless(&[3]);
-    machine.sched.rqs[2].misfit_task_load = 1;
+    machine.sched.rqs[CpuId(2)].misfit_task_load = 1;
     assert_eq!(machine.kick(2).reason, KickReason::AsymCapacity);
     machine.sched.tunables.changes.misfit_kick = true;
     assert_eq!(machine.kick(2).reason, KickReason::Misfit);
@@ -152,7 +152,7 @@ fn a_cpu_that_was_asked_is_not_interrupted_again() {
     machine.sched.nohz.next_balance = machine.sched.jiffies;
     let decision = machine.kick(0);
     assert_eq!((decision.target, decision.kicked), (Some(CpuId(3)), false));
-    assert_eq!(machine.sched.rqs[3].call_queue.len(), 1);
+    assert_eq!(machine.sched.rqs[CpuId(3)].call_queue.len(), 1);
 }
 
 /// Ends newly-idle balancing of CPU 1 without work.
@@ -180,7 +180,7 @@ fn who_was_asked_balances_for_all_tickless_cpus_itself_last() {
     assert_eq!(passes[..2], [(2, BalanceVerdict::Moved), (3, BalanceVerdict::Moved)]);
     assert_eq!(passes[2].0, 1);
     assert!(machine.heard.passes.iter().all(|pass| pass.on == CpuId(1) && pass.idle == CpuIdleType::Idle));
-    assert_eq!(machine.sched.rqs[1].nohz_flags, 0);
+    assert_eq!(machine.sched.rqs[CpuId(1)].nohz_flags, 0);
     // 32 ms are 8 ticks.
     assert_eq!(machine.sched.nohz.next_blocked, machine.sched.jiffies + 8);
 }
@@ -197,8 +197,8 @@ fn with_ilb_others_the_next_balancing_follows_the_other_tickless_cpus() {
         machine.kick(0);
         let jiffies = machine.sched.jiffies;
         machine.sched.nohz.next_balance = jiffies + 500;
-        machine.sched.nohz.cpus[1].next_balance = jiffies + own;
-        machine.sched.nohz.cpus[2].next_balance = jiffies + other;
+        machine.sched.nohz.cpus[CpuId(1)].next_balance = jiffies + own;
+        machine.sched.nohz.cpus[CpuId(2)].next_balance = jiffies + other;
         for cpu in [1, 2] {
             let chain: vec::Vec<_> = machine.sched.domains.chain(CpuId(cpu)).collect();
             for sd in chain {
@@ -223,7 +223,7 @@ fn before_5_9_an_aborted_iteration_writes_the_due_time_found_so_far() {
         machine.tickless(&[1, 2, 3]);
         machine.sched.tunables.changes.ilb_others = ilb_others;
         machine.sched.nohz.next_balance = 5000;
-        machine.sched.nohz.cpus[2].next_balance = 2000;
+        machine.sched.nohz.cpus[CpuId(2)].next_balance = 2000;
         let mut path = machine.sched.begin_nohz_idle_balance(CpuId(1), NOHZ_STATS_KICK, BlockedCaller::NohzKick);
         // The iteration yields twice for CPU 2, whose blocked load is updated; then CPU 1 gets work.
         machine.sched.jiffies += 1;
@@ -231,7 +231,7 @@ fn before_5_9_an_aborted_iteration_writes_the_due_time_found_so_far() {
             machine.on(1, |sched, ctx| assert_ne!(sched.step_nohz_idle_balance(ctx, &mut path), Step::Done(())));
         }
         machine.task(1, &[1]);
-        machine.sched.rqs[1].need_resched = true;
+        machine.sched.rqs[CpuId(1)].need_resched = true;
         machine.on(1, |sched, ctx| while sched.step_nohz_idle_balance(ctx, &mut path) != Step::Done(()) {});
         machine.sched.nohz.next_balance
     };
@@ -273,7 +273,7 @@ fn cpus_that_tick_at_one_instant_see_each_other_as_busy_where_kernel_code_takes_
         machine.task(0, &[0]);
         machine.task(1, &[1]);
         // No other CPU counts as busy.
-        let shared = machine.sched.domains.cpus[0].sd_llc_shared.expect("a cache");
+        let shared = machine.sched.domains.cpus[CpuId(0)].sd_llc_shared.expect("a cache");
         machine.sched.domains.shared[shared].nr_busy_cpus = 0;
         machine.sched.set_yield_mode(if pauses { YieldMode::On { cpus_per_phase: 4 } } else { YieldMode::Off });
         machine.heard = Default::default();
@@ -296,7 +296,7 @@ fn who_was_asked_but_got_work_leaves_it() {
     machine.task(3, &[3]);
     machine.on(3, |sched, ctx| sched.handle_ipi(ctx, IpiKind::CallFunction));
     assert!(machine.heard.passes.is_empty());
-    assert_eq!((machine.sched.rqs[3].nohz_flags, machine.sched.rqs[3].nohz_idle_balance), (0, 0));
+    assert_eq!((machine.sched.rqs[CpuId(3)].nohz_flags, machine.sched.rqs[CpuId(3)].nohz_idle_balance), (0, 0));
 }
 
 #[test]
@@ -305,11 +305,11 @@ fn a_cpu_that_found_no_work_updates_blocked_load_in_its_idle_loop() {
     machine.tickless(&[2]);
     machine.sched.nohz.next_blocked = machine.sched.jiffies;
     newidle(&mut machine);
-    assert_eq!(machine.sched.rqs[1].nohz_flags, NOHZ_NEWILB_KICK);
+    assert_eq!(machine.sched.rqs[CpuId(1)].nohz_flags, NOHZ_NEWILB_KICK);
     machine.wait_ms(4);
     machine.on(1, |sched, ctx| sched.nohz_run_idle_balance(ctx, CpuId(1)));
-    assert_eq!(machine.sched.rqs[1].nohz_flags, 0);
-    assert!(!machine.sched.nohz.has_blocked && !machine.sched.nohz.cpus[2].has_blocked_load);
+    assert_eq!(machine.sched.rqs[CpuId(1)].nohz_flags, 0);
+    assert!(!machine.sched.nohz.has_blocked && !machine.sched.nohz.cpus[CpuId(2)].has_blocked_load);
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn newidle_blocked_updates_blocked_load_before_the_cpu_is_idle() {
     machine.wait_ms(4);
     machine.sched.tunables.changes.newidle_blocked = true;
     newidle(&mut machine);
-    assert_eq!(machine.sched.rqs[1].nohz_flags, 0);
+    assert_eq!(machine.sched.rqs[CpuId(1)].nohz_flags, 0);
     assert!(!machine.sched.nohz.has_blocked);
 }
 
@@ -329,9 +329,9 @@ fn a_short_idle_time_is_not_spent_on_blocked_load() {
     let mut machine = flat(4);
     machine.tickless(&[2]);
     machine.sched.nohz.next_blocked = machine.sched.jiffies;
-    machine.sched.rqs[1].avg_idle = 499_999;
+    machine.sched.rqs[CpuId(1)].avg_idle = 499_999;
     newidle(&mut machine);
-    assert_eq!(machine.sched.rqs[1].nohz_flags, 0);
+    assert_eq!(machine.sched.rqs[CpuId(1)].nohz_flags, 0);
 }
 
 #[test]
@@ -340,13 +340,13 @@ fn blocked_load_of_a_cpu_is_updated_once_in_a_tick_or_less_often() {
     machine.tickless(&[1]);
     let update = |machine: &mut TestMachine| {
         let has_blocked = machine.on(0, |sched, ctx| sched.update_nohz_stats(ctx, CpuId(1), BlockedCaller::NohzKick));
-        (has_blocked, machine.sched.nohz.cpus[1].last_blocked_load_update_tick)
+        (has_blocked, machine.sched.nohz.cpus[CpuId(1)].last_blocked_load_update_tick)
     };
     // Leave something to decay.
-    machine.sched.cfs_rqs[1].avg.last_update_time = machine.now.0;
-    machine.sched.cfs_rqs[1].avg.util_avg = 500;
-    machine.sched.cfs_rqs[1].avg.util_sum = 500 * 47_000;
-    machine.sched.list_add_leaf_cfs_rq(crate::types::ids::CfsRqId(1));
+    machine.sched.cfs_rqs[CfsRqId::root(CpuId(1))].avg.last_update_time = machine.now.0;
+    machine.sched.cfs_rqs[CfsRqId::root(CpuId(1))].avg.util_avg = 500;
+    machine.sched.cfs_rqs[CfsRqId::root(CpuId(1))].avg.util_sum = 500 * 47_000;
+    machine.sched.list_add_leaf_cfs_rq(CfsRqId(1));
     machine.sched.jiffies = 1001;
     assert_eq!(update(&mut machine), (true, 1001));
     assert_eq!(update(&mut machine), (true, 1001));
@@ -364,16 +364,16 @@ fn a_cfs_rq_leaves_the_list_when_it_and_its_children_have_decayed() {
     let mut machine = flat(2);
     let group = machine.on(0, |sched, ctx| sched.create_group(ctx, GroupId::ROOT));
     let below = machine.sched.cfs_rq_of_group(group, CpuId(1));
-    machine.sched.cfs_rqs[below.index()].avg.last_update_time = machine.now.0;
-    machine.sched.cfs_rqs[below.index()].avg.load_sum = 1;
+    machine.sched.cfs_rqs[below].avg.last_update_time = machine.now.0;
+    machine.sched.cfs_rqs[below].avg.load_sum = 1;
     machine.sched.list_add_leaf_cfs_rq(below);
-    machine.sched.list_add_leaf_cfs_rq(crate::types::ids::CfsRqId(1));
+    machine.sched.list_add_leaf_cfs_rq(CfsRqId(1));
     machine.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1), BlockedCaller::Softirq));
     assert_eq!(machine.sched.first_leaf_cfs_rq(CpuId(1)), Some(below));
-    machine.sched.cfs_rqs[below.index()].avg.load_sum = 0;
+    machine.sched.cfs_rqs[below].avg.load_sum = 0;
     machine.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1), BlockedCaller::Softirq));
     // The group's entity has left load in the root cfs_rq, which decays in some seconds.
-    assert_eq!(machine.sched.first_leaf_cfs_rq(CpuId(1)), Some(crate::types::ids::CfsRqId(1)));
+    assert_eq!(machine.sched.first_leaf_cfs_rq(CpuId(1)), Some(CfsRqId(1)));
     machine.wait_ms(4000);
     machine.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1), BlockedCaller::Softirq));
     assert_eq!(machine.sched.first_leaf_cfs_rq(CpuId(1)), None);

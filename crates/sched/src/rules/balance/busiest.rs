@@ -13,7 +13,7 @@ use crate::state::State;
 use crate::state::topology::{SchedGroupId, SdFlags};
 use crate::track::capacity::check_cpu_capacity;
 use crate::track::misfit::capacity_greater;
-use crate::types::ids::CpuId;
+use crate::types::ids::{CfsRqId, CpuId};
 use crate::types::work::KernelOp;
 
 impl State {
@@ -97,7 +97,7 @@ impl State {
             let is_single = of.h_nr_running == 1;
             let is_more = match env.migration {
                 MigrationType::Load => {
-                    let rq = &self.rqs[cpu.index()];
+                    let rq = &self.rqs[cpu];
                     let (load, capacity) = (of.load, rq.cpu_capacity);
                     let is_too_much = is_single && load > env.imbalance as u64;
                     let stays = is_too_much && !(of.reduced_cpus > 0 && check_cpu_capacity(rq, sd));
@@ -133,8 +133,8 @@ impl State {
         let mut nr_cpus = 0;
         for cpu in self.domains.groups[group].span.iter_and(&env.cpus) {
             nr_cpus += 1;
-            let rq = &self.rqs[cpu.index()];
-            let cfs_rq = &self.cfs_rqs[cpu.index()];
+            let rq = &self.rqs[cpu];
+            let cfs_rq = &self.cfs_rqs[CfsRqId::root(cpu)];
             let nr_running = cfs_rq.h_nr_running;
             if nr_running == 0 {
                 continue;

@@ -44,7 +44,7 @@ impl State {
     /// 4. A stopper moves any other task. Otherwise cache-hot tasks stay until balancing has failed more than
     ///    `cache_nice_tries` times.
     pub(crate) fn check_can_migrate(&self, env: &mut LbEnv, task: TaskId) -> Migratable {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if self.is_throttled_pair(task, env.src_cpu, env.dst_cpu) || p.is_per_cpu_kthread {
             return Migratable::No;
         }
@@ -76,7 +76,7 @@ impl State {
 
     /// Whether a task's group is throttled at the source or at the destination (`throttled_lb_pair()`).
     fn is_throttled_pair(&self, task: TaskId, src: CpuId, dst: CpuId) -> bool {
-        let group = self.tasks[task.index()].group;
+        let group = self.tasks[task].group;
         let is_throttled = |cpu| self.is_throttled_hierarchy(self.cfs_rq_of_group(group, cpu));
         is_throttled(src) || is_throttled(dst)
     }
@@ -88,21 +88,21 @@ impl State {
     /// 2. With CACHE_HOT_BUDDY, buddies are if the destination has tasks.
     /// 3. Other tasks are if they ran within the migration cost.
     fn task_hot(&self, env: &LbEnv, task: TaskId) -> bool {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         if p.has_idle_policy() || self.domains.domains[env.sd].flags.intersects(SdFlags::SHARE_CPUCAPACITY) {
             return false;
         }
-        let se = &self.entities[p.se.index()];
-        let cfs_rq = &self.cfs_rqs[se.cfs_rq.index()];
+        let se = &self.entities[p.se];
+        let cfs_rq = &self.cfs_rqs[se.cfs_rq];
         let is_buddy = cfs_rq.next == Some(p.se) || cfs_rq.last == Some(p.se);
-        if is_buddy && self.features.has(Feature::CacheHotBuddy) && self.rqs[env.dst_cpu.index()].nr_running > 0 {
+        if is_buddy && self.features.has(Feature::CacheHotBuddy) && self.rqs[env.dst_cpu].nr_running > 0 {
             return true;
         }
         match self.tunables.migration_cost_ns {
             -1 => true,
             0 => false,
             cost => {
-                let since = self.rqs[env.src_cpu.index()].clock_task.wrapping_sub(se.exec_start) as i64;
+                let since = self.rqs[env.src_cpu].clock_task.wrapping_sub(se.exec_start) as i64;
                 since < cost
             }
         }
@@ -121,7 +121,7 @@ impl State {
     ///    after too many failures the size does not matter.
     pub(crate) fn detach_tasks(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard, env: &mut LbEnv) -> u32 {
         guard.assert_is_of(env.src_cpu);
-        let src = guard.cpu().index();
+        let src = guard.cpu();
         if self.rqs[src].nr_running <= 1 {
             if env.decision.nr_moved == 0 {
                 env.flags.emptied = true;
@@ -206,7 +206,7 @@ impl State {
     /// Detaches the first task that may be moved from the source.
     pub(crate) fn detach_one_task(&mut self, ctx: &mut Ctx<'_>, src: &RqGuard, env: &mut LbEnv) -> Option<TaskId> {
         src.assert_is_of(env.src_cpu);
-        let mut next = self.rqs[src.cpu().index()].cfs_tasks.oldest();
+        let mut next = self.rqs[src.cpu()].cfs_tasks.oldest();
         while let Some(task) = next {
             ctx.charge(KernelOp::DetachScan);
             let migratable = self.check_can_migrate(env, task);

@@ -11,6 +11,7 @@ use crate::state::lb_cache::LbSample;
 use crate::state::topology::{SchedGroupId, SdFlags};
 use crate::track::capacity::check_cpu_capacity;
 use crate::types::idle_type::CpuIdleType;
+use crate::types::ids::CfsRqId;
 
 /// Sums over the CPUs of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,7 +83,7 @@ impl State {
         let mut sums = GroupSums::default();
         group.span.for_each_and(&env.cpus, |cpu| {
             sums.nr_cpus += 1;
-            let (rq, cfs_rq) = (&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()]);
+            let (rq, cfs_rq) = (&self.rqs[cpu], &self.cfs_rqs[CfsRqId::root(cpu)]);
             let load = cfs_rq.avg.load_avg;
             sums.load = sums.load.wrapping_add(load);
             sums.util += self.cpu_util_cfs(cpu);

@@ -14,7 +14,7 @@ use crate::rules::balance::classify::{group_classify, group_has_capacity, group_
 use crate::rules::balance::env::LbEnv;
 use crate::rules::balance::imbalance::{ImbalanceParams, calculate_imbalance};
 use crate::rules::balance::stats::{SdLbStats, SgLbStats, nr_idle_scan};
-use crate::state::topology::{ArenaId, SchedGroupId, SdFlags};
+use crate::state::topology::{SchedGroupId, SdFlags};
 use crate::types::cpumask::CpuMask;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
@@ -83,7 +83,7 @@ impl RecordedState {
         let level = line["lvl"].as_u64().expect("a level") as usize;
         let sd = self.sched.domains.chain(dst).nth(level).expect("a domain");
         let cpus = self.sched.domains.domains[sd].span.clone();
-        let shared = self.sched.domains.cpus[dst.index()].sd_llc_shared;
+        let shared = self.sched.domains.cpus[dst].sd_llc_shared;
         let nr_idle_scan = |sched: &Sched| shared.map_or(-1, |shared| sched.domains.shared[shared].nr_idle_scan);
         let before = nr_idle_scan(&self.sched);
         let mut env = LbEnv::new(dst, sd, 0, dst, idle_type(line), cpus);
@@ -142,7 +142,7 @@ impl RecordedState {
         for rq in &mut sched.rqs {
             rq.nohz_tick_stopped = tickless.contains(rq.cpu);
         }
-        sched.rqs[cpu.index()].idle_balance = sched.rqs[cpu.index()].is_idle_task_running();
+        sched.rqs[cpu].idle_balance = sched.rqs[cpu].is_idle_task_running();
         self.ctx(cpu, |sched, ctx, _| {
             sched.nohz_balancer_kick(ctx);
         });

@@ -25,7 +25,7 @@ impl State {
     pub(crate) fn update_nohz_stats_of_group(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, group: SchedGroupId) {
         let mut from = CpuId(0);
         while let Some(cpu) = self.domains.groups[group].span.next_from(from) {
-            if env.cpus.contains(cpu) && self.nohz.cpus[cpu.index()].has_blocked_load {
+            if env.cpus.contains(cpu) && self.nohz.cpus[cpu].has_blocked_load {
                 env.flags.nohz_again |= self.update_nohz_stats(ctx, cpu, BlockedCaller::NohzNewIdle);
             }
             from = CpuId(cpu.0 + 1);

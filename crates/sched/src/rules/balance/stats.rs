@@ -381,7 +381,7 @@ impl State {
     /// Whether the other CPUs of a core are idle.
     pub(crate) fn is_core_idle(&self, cpu: CpuId) -> bool {
         let mut siblings = self.domains.cores.mask_of(cpu).iter();
-        siblings.all(|sibling| sibling == cpu || self.rqs[sibling.index()].is_idle())
+        siblings.all(|sibling| sibling == cpu || self.rqs[sibling].is_idle())
     }
 
     /// Sets how many CPUs of the last-level cache a wake-up may scan (SIS_UTIL), if the balanced domain is
@@ -392,7 +392,7 @@ impl State {
         if !self.features.has(Feature::SisUtil) || env.idle == CpuIdleType::NewlyIdle {
             return;
         }
-        let (cached, sd) = (&self.domains.cpus[env.dst_cpu.index()], &self.domains.domains[env.sd]);
+        let (cached, sd) = (&self.domains.cpus[env.dst_cpu], &self.domains.domains[env.sd]);
         if sd.span_weight != cached.sd_llc_size {
             return;
         }

@@ -9,7 +9,7 @@ use crate::rules::balance::imbalance::{
 };
 use crate::rules::balance::interval::balance_interval;
 use crate::rules::balance::stats::{SdLbStats, SgLbStats, boosted_for_small_llc, nr_idle_scan};
-use crate::state::topology::{ArenaId, SchedGroupId, SdFlags};
+use crate::state::topology::{SchedGroupId, SdFlags};
 use crate::test_machine::{TestMachine, big_little, flat, smt};
 use crate::track::capacity::scale_rt_capacity;
 use crate::types::features::Feature;
@@ -252,7 +252,7 @@ fn intervals_grow_while_a_cpu_is_busy_and_have_bounds() {
 #[test]
 fn interrupts_take_from_what_other_classes_leave() {
     let mut machine = flat(2);
-    let rq = &mut machine.sched.rqs[0];
+    let rq = &mut machine.sched.rqs[CpuId(0)];
     rq.avg_rt.util_avg = 256;
     rq.avg_dl.util_avg = 128;
     rq.avg_thermal.load_avg = 128;
@@ -320,7 +320,7 @@ fn a_cpu_that_got_work_meanwhile_pulls_none() {
     for _ in 0..3 {
         machine.task(0, &[0, 1]);
     }
-    machine.sched.rqs[1].ttwu_pending = true;
+    machine.sched.rqs[CpuId(1)].ttwu_pending = true;
     assert_eq!(machine.pass(1, 0, CpuIdleType::NewlyIdle).1.verdict, BalanceVerdict::NotOurs);
 }
 
@@ -388,7 +388,7 @@ fn cache_hot_tasks_stay_until_balancing_has_failed_too_often() {
         machine.task(0, &[0, 1]);
     }
     let sd = machine.sd(1, 0);
-    let now = machine.sched.rqs[0].clock_task;
+    let now = machine.sched.rqs[CpuId(0)].clock_task;
     for se in &mut machine.sched.entities {
         se.exec_start = now;
     }
@@ -429,7 +429,7 @@ fn the_running_task_is_pushed_when_nothing_else_helps() {
     let mut machine = stuck(&[0, 1]);
     let running = machine.sched.curr(CpuId(0));
     assert_eq!(machine.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::ActiveBalance);
-    assert!(machine.sched.rqs[0].active_balance && machine.sched.rqs[0].push_cpu == CpuId(1));
+    assert!(machine.sched.rqs[CpuId(0)].active_balance && machine.sched.rqs[CpuId(0)].push_cpu == CpuId(1));
     // A second request stays pending.
     let sd = machine.sd(1, 0);
     machine.sched.domains.domains[sd].nr_balance_failed = 5;
@@ -442,7 +442,7 @@ fn the_running_task_is_pushed_when_nothing_else_helps() {
     });
     assert_eq!(machine.cpu_of(running), 1);
     assert_eq!(machine.counted(), ["alb_count", "lb_gained", "alb_pushed"]);
-    assert!(!machine.sched.rqs[0].active_balance);
+    assert!(!machine.sched.rqs[CpuId(0)].active_balance);
     assert_eq!(machine.sched.domains.domains[machine.sd(1, 0)].nr_balance_failed, 0);
 }
 
@@ -484,10 +484,10 @@ fn a_small_cpu_takes_no_single_task_from_a_cpu_that_is_no_smaller() {
 fn a_big_cpu_has_a_misfit_task_pushed_to_it() {
     let mut machine = big_little();
     let task = machine.task(0, &[0, 1, 2, 3]);
-    let se = machine.sched.tasks[task.index()].se;
-    machine.sched.entities[se.index()].avg.util_avg = 440;
+    let se = machine.sched.tasks[task].se;
+    machine.sched.entities[se].avg.util_avg = 440;
     machine.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
-    assert!(machine.sched.rqs[0].misfit_task_load > 0);
+    assert!(machine.sched.rqs[CpuId(0)].misfit_task_load > 0);
     let (_, decision) = machine.pass(2, 0, CpuIdleType::Idle);
     assert_eq!((decision.verdict, decision.migration), (BalanceVerdict::ActiveBalance, Some(MigrationType::Misfit)));
     assert!(machine.sched.domains.root.overload);
@@ -499,21 +499,21 @@ fn a_big_cpu_has_a_misfit_task_pushed_to_it() {
 fn a_misfit_task_is_none_that_may_run_nowhere_else() {
     let mut machine = big_little();
     let task = machine.task(0, &[0]);
-    let se = machine.sched.tasks[task.index()].se;
-    machine.sched.entities[se.index()].avg.util_avg = 440;
+    let se = machine.sched.tasks[task].se;
+    machine.sched.entities[se].avg.util_avg = 440;
     machine.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
-    assert_eq!(machine.sched.rqs[0].misfit_task_load, 0);
+    assert_eq!(machine.sched.rqs[CpuId(0)].misfit_task_load, 0);
 }
 
 #[test]
 fn a_misfit_task_without_load_is_noted_all_the_same() {
     let mut machine = big_little();
     let task = machine.task(0, &[0, 1, 2, 3]);
-    let se = machine.sched.tasks[task.index()].se;
-    let avg = &mut machine.sched.entities[se.index()].avg;
+    let se = machine.sched.tasks[task].se;
+    let avg = &mut machine.sched.entities[se].avg;
     (avg.util_avg, avg.load_avg) = (440, 0);
     machine.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
-    assert_eq!((machine.sched.task_h_load(task), machine.sched.rqs[0].misfit_task_load), (0, 1));
+    assert_eq!((machine.sched.task_h_load(task), machine.sched.rqs[CpuId(0)].misfit_task_load), (0, 1));
 }
 
 #[test]
@@ -564,7 +564,7 @@ fn a_cpu_that_runs_out_of_work_pulls_a_task_and_does_not_count_as_idle() {
     let mut machine = newidle();
     machine.sched.features.set(Feature::NiRandom, false);
     assert_eq!(go_idle(&mut machine), NewIdleResult::Pulled);
-    assert_eq!(machine.sched.rqs[1].idle_stamp, 0);
+    assert_eq!(machine.sched.rqs[CpuId(1)].idle_stamp, 0);
     assert_eq!(machine.work.get(KernelOp::NewidlePass), 1);
 }
 
@@ -574,7 +574,7 @@ fn newidle_balancing_is_skipped_while_no_cpu_has_two_tasks() {
     machine.sched.domains.root.overload = false;
     assert_eq!(go_idle(&mut machine), NewIdleResult::Nothing);
     assert!(machine.heard.passes.is_empty());
-    assert_eq!(machine.sched.rqs[1].idle_stamp, machine.now.0);
+    assert_eq!(machine.sched.rqs[CpuId(1)].idle_stamp, machine.now.0);
 }
 
 #[test]
@@ -582,7 +582,7 @@ fn newidle_balancing_is_skipped_if_it_costs_more_than_the_average_idle_time() {
     let mut machine = newidle();
     let sd = machine.sd(1, 0);
     machine.sched.domains.domains[sd].max_newidle_lb_cost = 20_000;
-    machine.sched.rqs[1].avg_idle = 19_999;
+    machine.sched.rqs[CpuId(1)].avg_idle = 19_999;
     assert_eq!(go_idle(&mut machine), NewIdleResult::Nothing);
     assert!(machine.heard.passes.is_empty());
 }
@@ -593,7 +593,7 @@ fn before_5_16_newidle_balancing_is_skipped_if_the_average_idle_time_is_below_th
         let mut machine = newidle();
         machine.sched.features.set(Feature::NiRandom, false);
         machine.sched.tunables.changes.newidle_min_idle = newidle_min_idle;
-        machine.sched.rqs[1].avg_idle = avg_idle;
+        machine.sched.rqs[CpuId(1)].avg_idle = avg_idle;
         go_idle(&mut machine);
         !machine.heard.passes.is_empty()
     };
@@ -605,9 +605,9 @@ fn before_5_16_newidle_balancing_is_skipped_if_the_average_idle_time_is_below_th
 #[test]
 fn a_queued_wakeup_is_waited_for_without_counting_as_idle() {
     let mut machine = newidle();
-    (machine.sched.rqs[1].ttwu_pending, machine.sched.rqs[1].idle_stamp) = (true, 7);
+    (machine.sched.rqs[CpuId(1)].ttwu_pending, machine.sched.rqs[CpuId(1)].idle_stamp) = (true, 7);
     assert_eq!(go_idle(&mut machine), NewIdleResult::Nothing);
-    assert_eq!(machine.sched.rqs[1].idle_stamp, 7);
+    assert_eq!(machine.sched.rqs[CpuId(1)].idle_stamp, 7);
 }
 
 #[test]
@@ -615,7 +615,7 @@ fn a_higher_class_task_that_arrives_meanwhile_restarts_the_pick() {
     let mut machine = newidle();
     machine.sched.features.set(Feature::NiRandom, false);
     // As if a real-time task had been enqueued while the lock was dropped.
-    machine.sched.rqs[1].nr_running = 1;
+    machine.sched.rqs[CpuId(1)].nr_running = 1;
     assert_eq!(go_idle(&mut machine), NewIdleResult::Retry);
 }
 
@@ -637,7 +637,7 @@ fn the_price_of_a_pass_is_measured_kept_and_decays_after_a_second() {
 
 #[test]
 fn random_numbers_start_with_the_sequence_of_the_kernel() {
-    let mut state = flat(2).sched.rqs[0].rnd_state;
+    let mut state = flat(2).sched.rqs[CpuId(0)].rnd_state;
     let draws = [0; 5].map(|_: u32| prandom_u32_state(&mut state) % 1024);
     assert_eq!(draws, [712, 751, 516, 695, 406]);
 }
@@ -683,8 +683,8 @@ fn the_lock_is_dropped_after_thirty_two_tasks() {
     assert!(decision.nr_scanned > 32, "{decision:?}");
     assert_eq!(machine.work.get(KernelOp::RqLock), 2);
     assert_eq!(machine.counted().iter().filter(|&&name| name == "lb_gained").count(), 2);
-    assert_eq!(machine.sched.rqs[1].nr_running, result.nr_moved);
-    assert_eq!(machine.sched.rqs[0].nr_running, 80 - result.nr_moved);
+    assert_eq!(machine.sched.rqs[CpuId(1)].nr_running, result.nr_moved);
+    assert_eq!(machine.sched.rqs[CpuId(0)].nr_running, 80 - result.nr_moved);
 }
 
 #[test]

@@ -62,8 +62,8 @@ impl State {
                 return Selection::chosen(decision, cpu, rule);
             }
         }
-        let allowed = &self.tasks[decision.task.index()].cpus_allowed;
-        self.masks[ctx.cpu.index()].select.assign_and(&self.domains.domains[sd].span, allowed);
+        let allowed = &self.tasks[decision.task].cpus_allowed;
+        self.masks[ctx.cpu].select.assign_and(&self.domains.domains[sd].span, allowed);
         let group = self.domains.domains[sd].groups;
         let cluster = Some(group).filter(|&group| self.domains.groups[group].flags.contains(SdFlags::CLUSTER));
         let start = CpuId((target.0 + 1) % self.rqs.len() as u32);
@@ -98,7 +98,7 @@ impl State {
                     decision.choose(cpu, WakeRule::IdleCore);
                     return true;
                 }
-                self.masks[waker.index()].select.and_not_with(self.domains.cores.mask_of(cpu));
+                self.masks[waker].select.and_not_with(self.domains.cores.mask_of(cpu));
                 continue;
             }
             scan_budget.take();
@@ -110,7 +110,7 @@ impl State {
                 decision.choose(cpu, WakeRule::IdleCpu);
                 return true;
             }
-            self.masks[waker.index()].select.clear(cpu);
+            self.masks[waker].select.clear(cpu);
         }
         if scan.by_core {
             self.set_idle_cores(decision.target, false);
@@ -134,7 +134,7 @@ impl State {
     /// Returns the next CPU to sample, from the one after the target around. Sampled CPUs and cores are no candidates
     /// any more.
     fn next_in_clusters(&self, waker: CpuId, scan: &mut ClusterScan) -> Option<CpuId> {
-        let candidates = &self.masks[waker.index()].select;
+        let candidates = &self.masks[waker].select;
         if let Some(group) = scan.cluster {
             let cluster = &self.domains.groups[group].span;
             if let Some(cpu) = candidates.iter_and_wrap_from(cluster, scan.start).next() {

@@ -18,7 +18,7 @@ use crate::state::topology::DomainId;
 use crate::track::cpufreq::UtilType;
 use crate::track::fits::{ClampedUtil, Fit};
 use crate::types::features::Feature;
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::units::Capacity;
 use crate::types::work::KernelOp;
 
@@ -89,11 +89,11 @@ impl State {
             return false;
         }
         let WakeupDecision { task, prev, .. } = *decision;
-        let narrowest = self.domains.cpus[ctx.cpu.index()].sd_asym_cpucapacity;
+        let narrowest = self.domains.cpus[ctx.cpu].sd_asym_cpucapacity;
         let mut wider = core::iter::successors(narrowest, |&sd| self.domains.domains[sd].parent);
         let Some(sd) = wider.find(|&sd| self.domains.domains[sd].span.contains(prev)) else { return false };
         decision.choose(prev, WakeRule::EnergyPrev);
-        self.sync_entity_load_avg(ctx, self.tasks[task.index()].se);
+        self.sync_entity_load_avg(ctx, self.tasks[task].se);
         let clamps = if self.uclamp_is_used() { self.uclamp_eff(task) } else { Uclamp::default() };
         if self.task_util_est(task) == 0 && clamps.min == 0 {
             decision.choose(prev, WakeRule::EnergyNone);
@@ -107,7 +107,7 @@ impl State {
         let (mut best, mut best_delta) = (EnergyLead::NONE, u64::MAX);
         for pd in &self.cpufreq.perf_domains {
             let Some(first) = pd.cpus.first() else { continue };
-            let first = &self.rqs[first.index()];
+            let first = &self.rqs[*first];
             env.cpu_cap = if self.series.is_eevdf() {
                 first.actual_capacity()
             } else {
@@ -176,7 +176,7 @@ impl State {
         decision: &mut WakeupDecision,
     ) -> EnergyCandidates {
         let WakeupDecision { task, prev, .. } = *decision;
-        let (span, allowed) = (&self.domains.domains[sd].span, &self.tasks[task.index()].cpus_allowed);
+        let (span, allowed) = (&self.domains.domains[sd].span, &self.tasks[task].cpus_allowed);
         let mut found = EnergyCandidates::default();
         let mut clamps = task_clamps;
         for &cpu in pd.cpus.iter().filter(|&&cpu| span.contains(cpu) && allowed.contains(cpu)) {
@@ -184,7 +184,7 @@ impl State {
             ctx.op_counts.touch_read(cpu);
             decision.nr_scanned += 1;
             let util = self.cpu_util_next(cpu, task, Some(cpu), false);
-            let rq = &self.rqs[cpu.index()];
+            let rq = &self.rqs[cpu];
             if self.uclamp_is_used() && !rq.uclamp.is_idle() {
                 clamps = task_clamps.max(rq.uclamp.clamps());
             }
@@ -205,7 +205,7 @@ impl State {
 
     /// Returns the utilisation that a task adds to a CPU, reduced by the interrupt time of the CPU.
     fn task_busy_time(&self, task: TaskId, cpu: CpuId) -> u64 {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         let (max, irq) = (rq.cpu_capacity_orig, rq.avg_irq.util_avg);
         if irq >= max { max } else { self.task_util_est(task) * (max - irq) / max }
     }
@@ -262,7 +262,7 @@ impl State {
             let clamps = self.uclamp_eff(task);
             request.min = request.min.max(u64::from(clamps.min));
             let max = u64::from(clamps.max);
-            request.max = if self.rqs[cpu.index()].uclamp.is_idle() { max } else { request.max.max(max) };
+            request.max = if self.rqs[cpu].uclamp.is_idle() { max } else { request.max.max(max) };
         }
         request.performance()
     }
@@ -270,8 +270,8 @@ impl State {
     /// Returns the utilisation of a CPU if a task were on `dst`, or on no CPU at all. `boosted` is the runnable average
     /// instead, if that is larger (6.12).
     fn cpu_util_next(&self, cpu: CpuId, task: TaskId, dst: Option<CpuId>, boosted: bool) -> u64 {
-        let (sum, own) = (&self.cfs_rqs[cpu.index()].avg, self.task_avg(task));
-        let (is_here, comes) = (self.tasks[task.index()].cpu == cpu, dst == Some(cpu));
+        let (sum, own) = (&self.cfs_rqs[CfsRqId::root(cpu)].avg, self.task_avg(task));
+        let (is_here, comes) = (self.tasks[task].cpu == cpu, dst == Some(cpu));
         let mut util = match (is_here, comes) {
             (true, false) => sum.util_avg.saturating_sub(own.util_avg),
             (false, true) => sum.util_avg + own.util_avg,
@@ -289,11 +289,11 @@ impl State {
             let mut remembered = u64::from(sum.util_est.enqueued);
             if comes {
                 remembered += own.util_est.estimate();
-            } else if self.tasks[task.index()].is_queued() {
+            } else if self.tasks[task].is_queued() {
                 remembered = remembered.saturating_sub(own.util_est.estimate());
             }
             util = util.max(remembered);
         }
-        util.min(self.rqs[cpu.index()].cpu_capacity_orig)
+        util.min(self.rqs[cpu].cpu_capacity_orig)
     }
 }

@@ -19,7 +19,7 @@ impl RecordedState {
     fn place_wakee(&mut self, case: &GoldenWakeup<'_>) {
         let prev = case.cpu("prev");
         let [low, high] = case.pair("allow");
-        let p = &mut self.sched.tasks[self.wakee.index()];
+        let p = &mut self.sched.tasks[self.wakee];
         p.cpus_allowed.clear_all();
         (low..=high).for_each(|cpu| p.cpus_allowed.set(CpuId(cpu)));
         p.nr_cpus_allowed = high - low + 1;
@@ -29,10 +29,10 @@ impl RecordedState {
         p.wakee_flips = flips;
         let (wakee, jiffies) = (self.wakee, self.sched.jiffies);
         let curr = self.sched.curr(case.cpu("this"));
-        let waker = &mut self.sched.tasks[curr.index()];
+        let waker = &mut self.sched.tasks[curr];
         (waker.wakee_flips, waker.last_wakee, waker.wakee_flip_decay_ts) = (waker_flips, Some(wakee), jiffies);
-        let se = self.sched.tasks[wakee.index()].se;
-        let se = &mut self.sched.entities[se.index()];
+        let se = self.sched.tasks[wakee].se;
+        let se = &mut self.sched.entities[se];
         se.cfs_rq = crate::types::ids::CfsRqId(prev.0);
         se.avg = Default::default();
         se.avg.util_avg = case.number("util") as u64;
@@ -61,7 +61,7 @@ impl RecordedState {
 
         self.sched.domains.shared.iter_mut().zip(&shared).for_each(|(now, before)| *now = *before);
         if !fork {
-            self.sched.tasks[self.wakee.index()].recent_used_cpu = case.cpu("recent");
+            self.sched.tasks[self.wakee].recent_used_cpu = case.cpu("recent");
             let mut decision = WakeupDecision::new(self.wakee, prev, this_cpu, flags);
             self.ctx(this_cpu, |sched, ctx, _| {
                 let selection = sched.select_idle_sibling(ctx, decision, false);
@@ -71,7 +71,7 @@ impl RecordedState {
         }
         for entry in case.0["hic"].as_array().expect("cache domains") {
             let cpu = entry[0].as_u64().expect("a CPU") as usize;
-            let shared = self.sched.domains.cpus[cpu].sd_llc_shared.expect("a cache domain");
+            let shared = self.sched.domains.cpus[CpuId::from_index(cpu)].sd_llc_shared.expect("a cache domain");
             let has_idle_cores = self.sched.domains.shared[shared].has_idle_cores;
             assert_eq!(i64::from(has_idle_cores), entry[1].as_i64().expect("a number"), "hic of {cpu}: {case:?}");
         }

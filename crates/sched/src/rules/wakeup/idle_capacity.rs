@@ -57,7 +57,7 @@ impl State {
         mut scan_budget: ScanBudget,
     ) -> bool {
         let span = &self.domains.domains[scan.sd].span;
-        let allowed = &self.tasks[decision.task.index()].cpus_allowed;
+        let allowed = &self.tasks[decision.task].cpus_allowed;
         // A resumed scan must not begin a second round.
         let nr_left = span.weight_and(allowed) - scan.nr_scanned as usize;
         for cpu in span.iter_and_wrap_from(allowed, scan.next).take(nr_left) {
@@ -72,7 +72,7 @@ impl State {
             if !self.is_idle_for_wakeup(cpu) {
                 continue;
             }
-            let rq = &self.rqs[cpu.index()];
+            let rq = &self.rqs[cpu];
             let rank = match self.util_fits_cpu(scan.util, cpu) {
                 Fit::Yes => {
                     decision.choose(cpu, WakeRule::AsymFits);

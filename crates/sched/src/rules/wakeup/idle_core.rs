@@ -39,12 +39,12 @@ impl State {
 
     /// Whether the cache domain of a CPU may have an idle core.
     pub(crate) fn test_idle_cores(&self, cpu: CpuId) -> bool {
-        let shared = self.domains.cpus[cpu.index()].sd_llc_shared;
+        let shared = self.domains.cpus[cpu].sd_llc_shared;
         shared.is_some_and(|shared| self.domains.shared[shared].has_idle_cores)
     }
 
     pub(super) fn set_idle_cores(&mut self, cpu: CpuId, has_idle_cores: bool) {
-        if let Some(shared) = self.domains.cpus[cpu.index()].sd_llc_shared {
+        if let Some(shared) = self.domains.cpus[cpu].sd_llc_shared {
             self.domains.shared[shared].has_idle_cores = has_idle_cores;
         }
     }
@@ -65,8 +65,8 @@ impl State {
                 return Selection::chosen(decision, target, WakeRule::ScanBusy);
             }
         }
-        let allowed = &self.tasks[decision.task.index()].cpus_allowed;
-        let candidates = &mut self.masks[ctx.cpu.index()].select;
+        let allowed = &self.tasks[decision.task].cpus_allowed;
+        let candidates = &mut self.masks[ctx.cpu].select;
         candidates.assign_and(&self.domains.domains[sd].span, allowed);
         let start = CpuId((target.0 + 1) % self.rqs.len() as u32);
         let next = candidates.next_wrap(start);
@@ -95,7 +95,7 @@ impl State {
             }
             // The rest of the core need not be sampled again, so the first remaining CPU always belongs to a
             // new core.
-            self.masks[decision.waker.index()].select.and_not_with(self.domains.cores.mask_of(cpu));
+            self.masks[decision.waker].select.and_not_with(self.domains.cores.mask_of(cpu));
             scan.next = self.next_around(decision.waker, scan.start, cpu);
         }
         self.set_idle_cores(decision.target, false);
@@ -108,7 +108,7 @@ impl State {
 
     /// Returns the next candidate after `cpu` on the way around from `start` to the CPU before it.
     fn next_around(&self, waker: CpuId, start: CpuId, cpu: CpuId) -> Option<CpuId> {
-        let candidates = &self.masks[waker.index()].select;
+        let candidates = &self.masks[waker].select;
         let next = candidates.next_from(CpuId(cpu.0 + 1));
         if cpu >= start {
             next.or_else(|| candidates.first().filter(|&first| first < start))
@@ -129,7 +129,7 @@ impl State {
         decision: &mut WakeupDecision,
         scan_budget: &mut ScanBudget,
     ) -> bool {
-        let candidates = &self.masks[decision.waker.index()].select;
+        let candidates = &self.masks[decision.waker].select;
         let mut is_idle = true;
         for cpu in self.domains.cores.mask_of(core).iter() {
             decision.nr_scanned += 1;
@@ -161,7 +161,7 @@ impl State {
         sd: DomainId,
         decision: &mut WakeupDecision,
     ) -> Option<CpuId> {
-        let allowed = &self.tasks[decision.task.index()].cpus_allowed;
+        let allowed = &self.tasks[decision.task].cpus_allowed;
         let span = &self.domains.domains[sd].span;
         let siblings = self.domains.cores.mask_of(decision.prev).iter_and(allowed);
         for cpu in siblings.filter(|&cpu| cpu != decision.prev && span.contains(cpu)) {

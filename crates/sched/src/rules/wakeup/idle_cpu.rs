@@ -45,7 +45,7 @@ impl State {
         let target = decision.target;
         let mut accounted_to = None;
         if self.features.has(Feature::SisProp) {
-            accounted_to = self.domains.cpus[ctx.cpu.index()].sd_llc;
+            accounted_to = self.domains.cpus[ctx.cpu].sd_llc;
             let Some(this_sd) = accounted_to else {
                 return Selection::chosen(decision, target, WakeRule::NoCacheDomain);
             };
@@ -75,7 +75,7 @@ impl State {
     ) -> bool {
         let target = decision.target;
         let span = &self.domains.domains[scan.sd].span;
-        let allowed = &self.tasks[decision.task.index()].cpus_allowed;
+        let allowed = &self.tasks[decision.task].cpus_allowed;
         let limit = decision.nr_idle_scan.unwrap_or(u32::MAX);
         let (first, nr_before) = (scan.next, scan.nr_scanned);
         let mut is_over = true;
@@ -122,7 +122,7 @@ impl State {
     /// Returns how many CPUs a scan of the target's cache domain may sample by SIS_UTIL, as of the last
     /// periodic balancing.
     pub(crate) fn nr_idle_scan(&self, target: CpuId) -> Option<u32> {
-        let shared = self.domains.cpus[target.index()].sd_llc_shared?;
+        let shared = self.domains.cpus[target].sd_llc_shared?;
         let nr = self.domains.shared[shared].nr_idle_scan;
         Some(u32::try_from(nr).expect("a number of CPUs is not negative"))
     }
@@ -134,7 +134,7 @@ impl State {
     /// not sampled, but three CPUs always are.
     fn prop_scan_limit(&mut self, this_cpu: CpuId, this_sd: DomainId, sd: DomainId) -> Option<u32> {
         let now = self.jiffies;
-        let rq = &mut self.rqs[this_cpu.index()];
+        let rq = &mut self.rqs[this_cpu];
         while rq.wake_stamp < now && rq.wake_avg_idle > 0 {
             rq.wake_stamp += 1;
             rq.wake_avg_idle >>= 1;
@@ -149,7 +149,7 @@ impl State {
 
     /// Accounts the cost of a scan, in ns.
     pub(crate) fn account_scan(&mut self, this_cpu: CpuId, this_sd: DomainId, cost: u64) {
-        let rq = &mut self.rqs[this_cpu.index()];
+        let rq = &mut self.rqs[this_cpu];
         rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(cost);
         let average = &mut self.domains.domains[this_sd].avg_scan_cost;
         // One eighth of the difference, rounded towards zero.

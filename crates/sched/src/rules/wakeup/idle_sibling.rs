@@ -34,7 +34,7 @@ impl State {
         in_interrupt: bool,
     ) -> Selection {
         let util = self.domains.asym_cpucapacity.then(|| {
-            self.sync_entity_load_avg(ctx, self.tasks[decision.task.index()].se);
+            self.sync_entity_load_avg(ctx, self.tasks[decision.task].se);
             self.clamped_util(decision.task)
         });
         let mut fallback = None;
@@ -42,7 +42,7 @@ impl State {
             return Selection::chosen(decision, cpu, rule);
         }
         let WakeupDecision { prev, target, .. } = decision;
-        let at_hand = self.domains.cpus[target.index()];
+        let at_hand = self.domains.cpus[target];
         if let (Some(util), Some(sd)) = (util, at_hand.sd_asym_cpucapacity) {
             return self.select_idle_capacity(sd, util, decision);
         }
@@ -92,22 +92,22 @@ impl State {
                 return Some((prev, WakeRule::PrevIdle));
             }
         }
-        let this_rq = &self.rqs[this_cpu.index()];
+        let this_rq = &self.rqs[this_cpu];
         if prev == this_cpu
             && !in_interrupt
-            && self.tasks[this_rq.curr.index()].is_per_cpu_kthread
+            && self.tasks[this_rq.curr].is_per_cpu_kthread
             && this_rq.nr_running <= 1
             && self.asym_fits_cpu(util, prev)
         {
             return Some((prev, WakeRule::PerCpuKthread));
         }
-        let recent = self.tasks[task.index()].recent_used_cpu;
+        let recent = self.tasks[task].recent_used_cpu;
         let is_recent_idle = recent != prev
             && recent != target
             && self.domains.cpus_share_cache(recent, target)
-            && self.tasks[task.index()].cpus_allowed.contains(recent)
+            && self.tasks[task].cpus_allowed.contains(recent)
             && is_idle(recent);
-        self.tasks[task.index()].recent_used_cpu = prev;
+        self.tasks[task].recent_used_cpu = prev;
         if is_recent_idle && self.is_in_other_cluster(recent, target) {
             fallback.get_or_insert((recent, WakeRule::RecentUsedIdle));
             return None;
@@ -124,7 +124,7 @@ impl State {
     /// Whether no task runs on a CPU and none is about to be enqueued there.
     #[inline]
     pub(crate) fn available_idle_cpu(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu.index()].is_idle()
+        self.rqs[cpu].is_idle()
     }
 
     /// Whether a woken task would run on a CPU at once: the CPU is idle or runs only SCHED_IDLE tasks.

@@ -13,7 +13,7 @@ use crate::rules::balance::stats::SgLbStats;
 use crate::state::State;
 use crate::state::lb_cache::LbSample;
 use crate::state::topology::{DomainId, SchedGroup, SchedGroupId, SdFlags};
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::units::Capacity;
 use crate::types::weight::{NICE_0_LOAD, scale_load_down};
 use crate::types::work::KernelOp;
@@ -54,7 +54,7 @@ impl State {
         while let Some(id) = next {
             let group = &self.domains.groups[id];
             next = (group.next != first).then_some(group.next);
-            if !group.span.intersects(&self.tasks[decision.task.index()].cpus_allowed) {
+            if !group.span.intersects(&self.tasks[decision.task].cpus_allowed) {
                 continue;
             }
             let is_local = group.span.contains(this_cpu);
@@ -87,9 +87,9 @@ impl State {
     ) -> SgLbStats {
         let task = decision.task;
         // The task's own load, on the one CPU where it counts (`cpu_load_without()`).
-        let own_cpu = self.tasks[task.index()].cpu;
+        let own_cpu = self.tasks[task].cpu;
         let counts_here = self.domains.groups[id].span.contains(own_cpu)
-            && self.tasks[task.index()].cpus_allowed.contains(own_cpu)
+            && self.tasks[task].cpus_allowed.contains(own_cpu)
             && self.counts_on_cpu(own_cpu, task);
         let own_load = if counts_here { self.task_h_load(task) } else { 0 };
 
@@ -97,7 +97,7 @@ impl State {
         let is_asym = domain.flags.contains(SdFlags::ASYM_CPUCAPACITY);
         let group = &self.domains.groups[id];
         let capacity = &self.domains.capacities[group.capacity];
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         ctx.op_counts.touch_statistics(group.span.iter_and(&p.cpus_allowed));
         let without = LoadWithoutTask { task, own_cpu, own_load, is_asym };
         let may_use_all = p.nr_cpus_allowed as usize == self.rqs.len();
@@ -129,7 +129,7 @@ impl State {
         let &LoadWithoutTask { task, own_cpu, own_load, is_asym } = without;
         let mut stats = self.empty_stats(group, is_asym);
         let mut nr_cpus = 0;
-        for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
+        for cpu in group.span.iter_and(&self.tasks[task].cpus_allowed) {
             nr_cpus += 1;
             let load = self.cpu_load(cpu);
             let load = if cpu == own_cpu { load.saturating_sub(own_load) } else { load };
@@ -137,9 +137,9 @@ impl State {
             stats.group_util += self.cpu_util_without(cpu, task);
             stats.group_runnable += self.cpu_runnable_without(cpu, task);
             let own = self.task_running_on_cpu(cpu, task);
-            let nr_running = self.rqs[cpu.index()].nr_running - own;
+            let nr_running = self.rqs[cpu].nr_running - own;
             stats.sum_nr_running += nr_running;
-            stats.sum_h_nr_running += self.cfs_rqs[cpu.index()].h_nr_running - own;
+            stats.sum_h_nr_running += self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running - own;
             stats.idle_cpus += u32::from(nr_running == 0 && self.idle_cpu_without(cpu, task));
             if stats.group_misfit_task_load > 0 && self.task_fits_cpu(task, cpu) {
                 stats.group_misfit_task_load = 0;
@@ -169,7 +169,7 @@ impl State {
             stats.group_runnable = stats.group_runnable - with.runnable + self.cpu_runnable_without(cpu, task);
             stats.sum_nr_running -= own;
             stats.sum_h_nr_running -= own;
-            let is_idle = self.rqs[cpu.index()].nr_running == own && self.idle_cpu_without(cpu, task);
+            let is_idle = self.rqs[cpu].nr_running == own && self.idle_cpu_without(cpu, task);
             stats.idle_cpus = stats.idle_cpus - with.idle_cpus + u32::from(is_idle);
         }
         stats
@@ -230,7 +230,7 @@ impl State {
         there: &SgLbStats,
         task: TaskId,
     ) -> bool {
-        let usable = self.domains.groups[local.group].span.weight_and(&self.tasks[task.index()].cpus_allowed) as u32;
+        let usable = self.domains.groups[local.group].span.weight_and(&self.tasks[task].cpus_allowed) as u32;
         let imbalance = i64::from(local.stats.idle_cpus.abs_diff(there.idle_cpus));
         adjust_numa_imbalance(imbalance, local.stats.sum_nr_running + 1, imb_numa_nr.min(usable)) == 0
     }

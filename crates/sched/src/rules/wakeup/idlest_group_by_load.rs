@@ -79,7 +79,7 @@ impl State {
         let (mut idlest, mut roomiest) = (None, None);
         for id in self.domains.ring(sd) {
             let group = &self.domains.groups[id];
-            if !group.span.intersects(&self.tasks[task.index()].cpus_allowed) {
+            if !group.span.intersects(&self.tasks[task].cpus_allowed) {
                 continue;
             }
             let loads = self.loads_of(ctx, group, task);
@@ -140,22 +140,22 @@ impl State {
     // loads of queued entities, where a group counts by the queued share of its load. Those kernels kept a
     // separate average, which decays with time between updates.
     pub(crate) fn cpu_runnable_load(&self, cpu: CpuId) -> u64 {
-        self.runnable_load(CfsRqId::from_index(cpu.index()))
+        self.runnable_load(CfsRqId::root(cpu))
     }
 
     fn runnable_load(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs_rq = &self.cfs_rqs[cfs_rq.index()];
+        let cfs_rq = &self.cfs_rqs[cfs_rq];
         let waiting: u64 = cfs_rq.timeline.iter().map(|(_, se)| self.runnable_load_of_entity(se)).sum();
         waiting + cfs_rq.curr.map_or(0, |se| self.runnable_load_of_entity(se))
     }
 
     fn runnable_load_of_entity(&self, se: EntityId) -> u64 {
-        let se = &self.entities[se.index()];
+        let se = &self.entities[se];
         let load = se.avg.load_avg;
         match se.my_q() {
             None => load,
             Some(inner) => {
-                let all = self.cfs_rqs[inner.index()].avg.load_avg.max(1);
+                let all = self.cfs_rqs[inner].avg.load_avg.max(1);
                 load * self.runnable_load(inner).min(all) / all
             }
         }

@@ -10,7 +10,7 @@ use crate::interface::ctx::Ctx;
 use crate::interface::policy::{CpuSample, WakeChoice, WakeRequest};
 use crate::interface::wakeup::{WakeFlags, WakeRule, WakeupDecision};
 use crate::state::State;
-use crate::types::ids::CpuId;
+use crate::types::ids::{CfsRqId, CpuId};
 use crate::types::work::KernelOp;
 
 /// Position of a policy's scan.
@@ -99,7 +99,7 @@ impl State {
         let now = ctx.now;
         let Some(seat) = ctx.policy.as_deref_mut() else { return WakeChoice::Kernel };
         let &WakeupDecision { task, prev, waker, sync, .. } = decision;
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let request = WakeRequest {
             now,
             task,
@@ -111,20 +111,20 @@ impl State {
             util: self.task_util_est(task),
             allowed: &p.cpus_allowed,
             active: &self.hotplug.active,
-            cache: self.domains.cpus[prev.index()].sd_llc.map(|sd| &self.domains.domains[sd].span),
+            cache: self.domains.cpus[prev].sd_llc.map(|sd| &self.domains.domains[sd].span),
         };
         seat.choose_cpu(&request, seen, nr_looks)
     }
 
     /// Samples a CPU for a policy hook.
     pub(crate) fn sample_cpu(&self, cpu: CpuId) -> CpuSample {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         CpuSample {
             cpu,
             is_idle: self.is_idle_for_wakeup(cpu),
             nr_running: rq.nr_running,
             util: self.cpu_util_cfs(cpu),
-            load: self.cfs_rqs[cpu.index()].avg.load_avg,
+            load: self.cfs_rqs[CfsRqId::root(cpu)].avg.load_avg,
             capacity_orig: rq.cpu_capacity_orig,
             capacity: rq.cpu_capacity,
         }

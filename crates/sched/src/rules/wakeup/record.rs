@@ -17,7 +17,7 @@ impl State {
     /// so its first wake-up always sets the stamp.
     pub(crate) fn record_wakee(&mut self, this_cpu: CpuId, wakee: TaskId) {
         let (now, second) = (self.jiffies, self.hz);
-        let waker = &mut self.tasks[self.rqs[this_cpu.index()].curr.index()];
+        let waker = &mut self.tasks[self.rqs[this_cpu].curr];
         if waker.wakee_flip_decay_ts == 0 || now > waker.wakee_flip_decay_ts + second {
             waker.wakee_flips >>= 1;
             waker.wakee_flip_decay_ts = now;
@@ -31,9 +31,9 @@ impl State {
     /// Whether the running task of a CPU and the wakee are in a one-to-many relation that is too wide for one
     /// cache (`wake_wide()`).
     pub(crate) fn wake_wide(&self, this_cpu: CpuId, wakee: TaskId) -> bool {
-        let waker = &self.tasks[self.rqs[this_cpu.index()].curr.index()];
-        let llc_size = self.domains.cpus[this_cpu.index()].sd_llc_size;
-        is_wide(waker.wakee_flips, self.tasks[wakee.index()].wakee_flips, llc_size)
+        let waker = &self.tasks[self.rqs[this_cpu].curr];
+        let llc_size = self.domains.cpus[this_cpu].sd_llc_size;
+        is_wide(waker.wakee_flips, self.tasks[wakee].wakee_flips, llc_size)
     }
 }
 

@@ -26,7 +26,7 @@ impl State {
         let this_cpu = ctx.cpu;
         let mut decision = WakeupDecision::new(task, prev, this_cpu, flags);
         // A task that is exiting releases its CPU anyway, and the load of its CPU is no measure.
-        decision.sync &= self.tasks[self.rqs[this_cpu.index()].curr.index()].state != TaskState::Dead;
+        decision.sync &= self.tasks[self.rqs[this_cpu].curr].state != TaskState::Dead;
 
         if flags.ttwu {
             self.record_wakee(this_cpu, task);
@@ -62,7 +62,7 @@ impl State {
             }
             decision.affine = if self.wake_wide(this_cpu, task) {
                 AffineRule::Wide
-            } else if !self.tasks[task.index()].cpus_allowed.contains(this_cpu) {
+            } else if !self.tasks[task].cpus_allowed.contains(this_cpu) {
                 AffineRule::NotAllowed
             } else {
                 AffineRule::NoDomain

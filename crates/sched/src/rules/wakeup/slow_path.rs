@@ -24,7 +24,7 @@ impl State {
     ///    domain of the same CPU.
     pub(crate) fn find_idlest_cpu(&mut self, ctx: &mut Ctx<'_>, widest: DomainId, decision: &mut WakeupDecision) {
         let WakeupDecision { task, kind, prev, waker, .. } = *decision;
-        let (p, span) = (&self.tasks[task.index()], &self.domains.domains[widest].span);
+        let (p, span) = (&self.tasks[task], &self.domains.domains[widest].span);
         if !span.intersects(&p.cpus_allowed) {
             return decision.choose(prev, WakeRule::SlowPathNotAllowed);
         }
@@ -82,7 +82,7 @@ impl State {
         let (mut best_idle, mut min_latency, mut latest_stamp) = (None, Nanos::NEVER, 0);
         let by_runnable = self.tunables.changes.fork_by_load;
         let mut only_idle_tasks = None;
-        for cpu in group.span.iter_and(&self.tasks[task.index()].cpus_allowed) {
+        for cpu in group.span.iter_and(&self.tasks[task].cpus_allowed) {
             ctx.charge(KernelOp::ScanCpu);
             ctx.op_counts.touch_read(cpu);
             let has_only_idle_tasks = self.is_idle_but_for_idle_tasks(cpu);
@@ -90,7 +90,7 @@ impl State {
                 return cpu;
             }
             if self.available_idle_cpu(cpu) {
-                let rq = &self.rqs[cpu.index()];
+                let rq = &self.rqs[cpu];
                 let latency = rq.idle_exit_latency.unwrap_or(min_latency);
                 if latency < min_latency || (latency == min_latency && rq.idle_stamp > latest_stamp) {
                     (best_idle, min_latency, latest_stamp) = (Some(cpu), latency, rq.idle_stamp);

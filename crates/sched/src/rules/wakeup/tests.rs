@@ -15,7 +15,7 @@ use crate::state::task::{Policy, Uclamp};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::types::cpumask::CpuMask;
 use crate::types::features::Feature;
-use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, GroupId, TaskId};
 use crate::types::series::KernelSeries;
 use crate::types::units::Nanos;
 use crate::types::work::{Access, KernelOp, OpCounts};
@@ -68,7 +68,7 @@ fn energy_aware(cpu: u32, util: u64) -> WakeupTestMachine {
         machine.sched.set_frequency_domain(domain).expect("the CPUs are in no other domain");
     }
     machine.sched.start_governors();
-    machine.sched.cfs_rqs[cpu as usize].avg.util_avg = util;
+    machine.sched.cfs_rqs[CfsRqId::from_index(cpu as usize)].avg.util_avg = util;
     machine
 }
 
@@ -105,7 +105,7 @@ impl WakeupTestMachine {
         for rq in &mut sched.rqs {
             rq.idle_stamp = 1;
         }
-        let shared_sizes: Vec<_> = sched.cpu_ids().map(|cpu| sched.domains.cpus[cpu.index()]).collect();
+        let shared_sizes: Vec<_> = sched.cpu_ids().map(|cpu| sched.domains.cpus[cpu]).collect();
         for cpu in shared_sizes {
             if let Some(shared) = cpu.sd_llc_shared {
                 sched.domains.shared[shared].nr_idle_scan = cpu.sd_llc_size as i32;
@@ -118,25 +118,25 @@ impl WakeupTestMachine {
     fn busy(mut self, cpus: &[u32]) -> Self {
         for &cpu in cpus {
             let runner = new_task(&mut self.sched);
-            let rq = &mut self.sched.rqs[cpu as usize];
+            let rq = &mut self.sched.rqs[CpuId::from_index(cpu as usize)];
             (rq.curr, rq.nr_running, rq.idle_stamp) = (runner, 1, 0);
-            self.sched.tasks[runner.index()].cpu = CpuId(cpu);
-            let se = self.sched.tasks[runner.index()].se;
-            self.sched.entities[se.index()].cfs_rq = self.sched.root_cfs_rq(CpuId(cpu));
-            let cfs_rq = &mut self.sched.cfs_rqs[cpu as usize];
+            self.sched.tasks[runner].cpu = CpuId(cpu);
+            let se = self.sched.tasks[runner].se;
+            self.sched.entities[se].cfs_rq = CfsRqId::root(CpuId(cpu));
+            let cfs_rq = &mut self.sched.cfs_rqs[CfsRqId::from_index(cpu as usize)];
             (cfs_rq.nr_running, cfs_rq.h_nr_running, cfs_rq.avg.load_avg) = (1, 1, 1024);
         }
         self
     }
 
     fn load(mut self, cpu: u32, load: u64) -> Self {
-        self.sched.cfs_rqs[cpu as usize].avg.load_avg = load;
+        self.sched.cfs_rqs[CfsRqId::from_index(cpu as usize)].avg.load_avg = load;
         self
     }
 
     fn util(mut self, util: u64) -> Self {
-        let se = self.sched.tasks[self.task.index()].se;
-        self.sched.entities[se.index()].avg.util_avg = util;
+        let se = self.sched.tasks[self.task].se;
+        self.sched.entities[se].avg.util_avg = util;
         self
     }
 
@@ -147,12 +147,12 @@ impl WakeupTestMachine {
     }
 
     fn nr_running(mut self, cpu: u32, nr_running: u32) -> Self {
-        self.sched.rqs[cpu as usize].nr_running = nr_running;
+        self.sched.rqs[CpuId::from_index(cpu as usize)].nr_running = nr_running;
         self
     }
 
     fn allow(mut self, cpus: &[u32]) -> Self {
-        let p = &mut self.sched.tasks[self.task.index()];
+        let p = &mut self.sched.tasks[self.task];
         p.cpus_allowed.clear_all();
         cpus.iter().for_each(|&cpu| p.cpus_allowed.set(CpuId(cpu)));
         p.nr_cpus_allowed = cpus.len() as u32;
@@ -160,7 +160,7 @@ impl WakeupTestMachine {
     }
 
     fn recent(mut self, cpu: u32) -> Self {
-        self.sched.tasks[self.task.index()].recent_used_cpu = CpuId(cpu);
+        self.sched.tasks[self.task].recent_used_cpu = CpuId(cpu);
         self
     }
 
@@ -176,7 +176,7 @@ impl WakeupTestMachine {
 
     /// Sets the scan limit and the idle-core hint of CPU 0's cache domain.
     fn cache(mut self, nr_idle_scan: i32, has_idle_cores: bool) -> Self {
-        let shared = self.sched.domains.cpus[0].sd_llc_shared.expect("a cache domain");
+        let shared = self.sched.domains.cpus[CpuId(0)].sd_llc_shared.expect("a cache domain");
         let shared = &mut self.sched.domains.shared[shared];
         (shared.nr_idle_scan, shared.has_idle_cores) = (nr_idle_scan, has_idle_cores);
         self
@@ -208,9 +208,9 @@ impl WakeupTestMachine {
     /// Selects a CPU for the task, which used `prev`, on behalf of `this_cpu`.
     fn select_from(&mut self, this_cpu: u32, prev: u32, flags: WakeFlags) -> WakeupDecision {
         let task = self.task;
-        self.sched.tasks[task.index()].cpu = CpuId(prev);
-        let se = self.sched.tasks[task.index()].se;
-        self.sched.entities[se.index()].cfs_rq = self.sched.root_cfs_rq(CpuId(prev));
+        self.sched.tasks[task].cpu = CpuId(prev);
+        let se = self.sched.tasks[task].se;
+        self.sched.entities[se].cfs_rq = CfsRqId::root(CpuId(prev));
         let (cpu, DecisionLog(decisions)) =
             self.with_ctx(this_cpu, |sched, ctx| sched.select_at_once(ctx, task, CpuId(prev), flags));
         assert_eq!(decisions.len(), 1, "a selection reports one decision");
@@ -248,7 +248,7 @@ fn canonical(rule: WakeRule) -> (WakeupDecision, u32) {
         WakeRule::PerCpuKthread => {
             let mut machine = flat().busy(&[0]);
             let kthread = machine.sched.curr(CpuId(0));
-            machine.sched.tasks[kthread.index()].is_per_cpu_kthread = true;
+            machine.sched.tasks[kthread].is_per_cpu_kthread = true;
             (machine.select(WAKE), 0)
         }
         WakeRule::RecentUsedIdle => (flat().busy(&[0, 1]).recent(3).select_from(0, 1, WAKE), 3),
@@ -289,9 +289,9 @@ fn canonical_affine(rule: AffineRule) -> WakeupDecision {
         AffineRule::Wide => {
             let mut machine = both_busy();
             let waker = machine.sched.curr(CpuId(0));
-            machine.sched.tasks[waker.index()].wakee_flips = 100;
-            machine.sched.tasks[waker.index()].wakee_flip_decay_ts = 1000;
-            machine.sched.tasks[machine.task.index()].wakee_flips = 4;
+            machine.sched.tasks[waker].wakee_flips = 100;
+            machine.sched.tasks[waker].wakee_flip_decay_ts = 1000;
+            machine.sched.tasks[machine.task].wakee_flips = 4;
             machine.select_from(0, 1, WAKE)
         }
         AffineRule::NotAllowed => both_busy().allow(&[1, 2]).select_from(0, 1, WAKE),
@@ -353,7 +353,7 @@ fn wake_affine_needs_less_load_here_but_half_the_margin_is_in_favour_of_here() {
 #[test]
 fn a_cpu_with_only_sched_idle_tasks_counts_as_idle() {
     let mut machine = flat().busy(&[0, 1, 2, 3]);
-    machine.sched.cfs_rqs[2].idle_h_nr_running = 1;
+    machine.sched.cfs_rqs[CfsRqId::root(CpuId(2))].idle_h_nr_running = 1;
     let decision = machine.select(WAKE);
     assert_eq!((decision.rule, decision.cpu), (WakeRule::IdleCpu, CpuId(2)));
 }
@@ -363,7 +363,7 @@ fn before_6_0_wakeups_for_idle_cpus_of_the_same_cache_are_not_queued() {
     let leaves = |wakelist_far, llc| {
         let mut machine = WakeupTestMachine::new(topology(4, 1, llc, 4));
         machine.sched.tunables.changes.wakelist_far = wakelist_far;
-        machine.sched.tasks[machine.task.index()].on_cpu = false;
+        machine.sched.tasks[machine.task].on_cpu = false;
         machine.sched.is_wakeup_queued(CpuId(0), machine.task, CpuId(1))
     };
     assert!(leaves(false, 4));
@@ -374,14 +374,14 @@ fn before_6_0_wakeups_for_idle_cpus_of_the_same_cache_are_not_queued() {
 #[test]
 fn a_cpu_with_a_queued_wakeup_is_not_idle_any_more() {
     let mut machine = flat().busy(&[0]);
-    machine.sched.rqs[1].ttwu_pending = true;
+    machine.sched.rqs[CpuId(1)].ttwu_pending = true;
     assert_eq!(machine.select(WAKE).cpu, CpuId(2));
 }
 
 #[test]
 fn an_interrupt_on_an_idle_cpu_is_no_kernel_thread() {
     let mut machine = flat().nr_running(0, 1);
-    assert!(machine.sched.tasks[machine.sched.curr(CpuId(0)).index()].is_per_cpu_kthread, "the idle task counts");
+    assert!(machine.sched.tasks[machine.sched.curr(CpuId(0))].is_per_cpu_kthread, "the idle task counts");
     assert_eq!(machine.select(INTERRUPT).rule, WakeRule::IdleCpu);
     assert_eq!(machine.select(WAKE).rule, WakeRule::PerCpuKthread);
 }
@@ -390,7 +390,7 @@ fn an_interrupt_on_an_idle_cpu_is_no_kernel_thread() {
 fn a_kernel_thread_beside_which_another_task_waits_does_not_keep_the_wakee_on_its_cpu() {
     let mut machine = flat().busy(&[0]).nr_running(0, 2);
     let kthread = machine.sched.curr(CpuId(0));
-    machine.sched.tasks[kthread.index()].is_per_cpu_kthread = true;
+    machine.sched.tasks[kthread].is_per_cpu_kthread = true;
     let decision = machine.select(WAKE);
     assert_eq!((decision.rule, decision.cpu), (WakeRule::IdleCpu, CpuId(1)));
 }
@@ -399,10 +399,10 @@ fn a_kernel_thread_beside_which_another_task_waits_does_not_keep_the_wakee_on_it
 fn the_previous_cpu_becomes_the_recent_one_unless_a_better_guess_was_right() {
     let mut machine = flat().busy(&[0, 1]).recent(0);
     machine.select_from(0, 1, WAKE);
-    assert_eq!(machine.sched.tasks[machine.task.index()].recent_used_cpu, CpuId(1));
+    assert_eq!(machine.sched.tasks[machine.task].recent_used_cpu, CpuId(1));
     let mut machine = flat().recent(3);
     machine.select_from(0, 1, WAKE);
-    assert_eq!(machine.sched.tasks[machine.task.index()].recent_used_cpu, CpuId(3));
+    assert_eq!(machine.sched.tasks[machine.task].recent_used_cpu, CpuId(3));
 }
 
 #[test]
@@ -430,9 +430,9 @@ fn prop_lab(wake_avg_idle: u64, avg_scan_cost: u64) -> WakeupTestMachine {
     let all: Vec<u32> = (0..16).collect();
     let machine = WakeupTestMachine::new(topology(16, 1, 16, 16)).busy(&all);
     let mut machine = machine.feature(Feature::SisUtil, false).feature(Feature::SisProp, true);
-    let sd = machine.sched.domains.cpus[0].sd_llc.expect("a cache domain");
+    let sd = machine.sched.domains.cpus[CpuId(0)].sd_llc.expect("a cache domain");
     machine.sched.domains.domains[sd].avg_scan_cost = avg_scan_cost;
-    machine.sched.rqs[0].wake_avg_idle = wake_avg_idle;
+    machine.sched.rqs[CpuId(0)].wake_avg_idle = wake_avg_idle;
     machine
 }
 
@@ -452,9 +452,9 @@ fn by_average_idle_time_the_search_may_cost_the_domains_part_of_it() {
 #[test]
 fn average_idle_time_halves_with_each_jiffy_without_a_wakeup() {
     let mut machine = prop_lab(4000, 799);
-    machine.sched.rqs[0].wake_stamp = 997;
+    machine.sched.rqs[CpuId(0)].wake_stamp = 997;
     assert_eq!(machine.select(WAKE).nr_scanned, 9);
-    assert_eq!((machine.sched.rqs[0].wake_stamp, machine.sched.rqs[0].wake_avg_idle), (1000, 500));
+    assert_eq!((machine.sched.rqs[CpuId(0)].wake_stamp, machine.sched.rqs[CpuId(0)].wake_avg_idle), (1000, 500));
 }
 
 #[test]
@@ -462,8 +462,8 @@ fn a_finished_search_is_accounted_and_one_that_gave_up_is_not() {
     let cost_and_idle = |machine: &mut WakeupTestMachine| {
         machine.sched.tunables.changes.scan_cost_ns = 100;
         machine.select(WAKE);
-        let sd = machine.sched.domains.cpus[0].sd_llc.expect("a cache domain");
-        (machine.sched.domains.domains[sd].avg_scan_cost, machine.sched.rqs[0].wake_avg_idle)
+        let sd = machine.sched.domains.cpus[CpuId(0)].sd_llc.expect("a cache domain");
+        (machine.sched.domains.domains[sd].avg_scan_cost, machine.sched.rqs[CpuId(0)].wake_avg_idle)
     };
     // 16 CPUs cost 1600 ns; one eighth of the difference goes into the average.
     assert_eq!(cost_and_idle(&mut prop_lab(100_000, 0)), (200, 98_400));
@@ -474,7 +474,7 @@ fn a_finished_search_is_accounted_and_one_that_gave_up_is_not() {
 fn the_cost_of_a_search_begins_with_its_first_sample() {
     let mut machine = prop_lab(100_000, 0);
     let task = machine.task;
-    let sd = machine.sched.domains.cpus[0].sd_llc.expect("a cache domain");
+    let sd = machine.sched.domains.cpus[CpuId(0)].sd_llc.expect("a cache domain");
     machine.with_ctx(0, |sched, ctx| {
         let selection = sched.select_task_rq_fair(ctx, task, CpuId(0), WAKE);
         let Selection::Search(mut search) = selection else { panic!("no CPU is idle") };
@@ -496,7 +496,7 @@ fn siblings_that_were_looked_at_before_are_no_part_of_the_searchs_cost() {
     machine = machine.feature(Feature::SisUtil, false).feature(Feature::SisProp, true);
     machine.sched.tunables.changes.scan_cost_ns = 800;
     assert_eq!((machine.select(WAKE).nr_scanned, machine.work.get(KernelOp::ScanCpu)), (5, 5));
-    let sd = machine.sched.domains.cpus[0].sd_llc.expect("a cache domain");
+    let sd = machine.sched.domains.cpus[CpuId(0)].sd_llc.expect("a cache domain");
     assert_eq!(machine.sched.domains.domains[sd].avg_scan_cost, 4 * 800 / 8);
 }
 
@@ -516,8 +516,8 @@ fn a_core_becomes_idle_with_the_last_of_its_cpus() {
     let mut machine = smt().busy(&[1, 2]).cache(4, false);
     machine.sched.update_idle_core(CpuId(0));
     assert!(!machine.has_idle_cores());
-    machine.sched.rqs[1].curr = machine.sched.rqs[1].idle;
-    machine.sched.rqs[1].nr_running = 0;
+    machine.sched.rqs[CpuId(1)].curr = machine.sched.rqs[CpuId(1)].idle;
+    machine.sched.rqs[CpuId(1)].nr_running = 0;
     // The runqueue of CPU 0 need not be idle yet, because it is about to be.
     machine.sched.update_idle_core(CpuId(0));
     assert!(machine.has_idle_cores());
@@ -534,7 +534,7 @@ fn a_lower_clamp_that_a_cpu_cannot_reach_makes_it_second_best() {
 fn a_fork_takes_the_cpu_of_an_idle_group_that_went_idle_last() {
     let mut machine = WakeupTestMachine::new(topology(8, 1, 4, 4)).busy(&[0, 1]);
     for (cpu, stamp) in [(4, 10), (5, 30), (6, 20), (7, 5)] {
-        machine.sched.rqs[cpu].idle_stamp = stamp;
+        machine.sched.rqs[CpuId(cpu)].idle_stamp = stamp;
     }
     let decision = machine.select(FORK);
     assert_eq!((decision.rule, decision.cpu), (WakeRule::SlowPathIdlest, CpuId(5)));
@@ -545,8 +545,8 @@ fn a_fork_takes_the_cpu_of_an_idle_group_that_went_idle_last() {
 fn a_fork_prefers_the_idle_cpu_that_wakes_up_the_soonest() {
     let mut machine = WakeupTestMachine::new(topology(8, 1, 4, 4)).busy(&[0, 1]);
     for (cpu, stamp, latency_ns) in [(4, 40, 50), (5, 30, 10), (6, 20, 10), (7, 35, 20)] {
-        machine.sched.rqs[cpu].idle_stamp = stamp;
-        machine.sched.set_idle_exit_latency(CpuId(cpu as u32), Some(Nanos(latency_ns)));
+        machine.sched.rqs[CpuId(cpu)].idle_stamp = stamp;
+        machine.sched.set_idle_exit_latency(CpuId(cpu), Some(Nanos(latency_ns)));
     }
     assert_eq!(machine.select(FORK).cpu, CpuId(5));
 }
@@ -555,13 +555,13 @@ fn a_fork_prefers_the_idle_cpu_that_wakes_up_the_soonest() {
 fn a_task_that_begins_another_program_does_not_count_itself_as_work() {
     let mut machine = flat().busy(&[0]);
     machine.task = machine.sched.curr(CpuId(0));
-    machine.sched.tasks[machine.task.index()].on_rq = crate::state::task::OnRq::Queued;
-    let se = machine.sched.tasks[machine.task.index()].se;
-    machine.sched.entities[se.index()].avg.last_update_time = 1;
-    machine.sched.cfs_rqs[0].avg.last_update_time = 1;
+    machine.sched.tasks[machine.task].on_rq = crate::state::task::OnRq::Queued;
+    let se = machine.sched.tasks[machine.task].se;
+    machine.sched.entities[se].avg.last_update_time = 1;
+    machine.sched.cfs_rqs[CfsRqId::root(CpuId(0))].avg.last_update_time = 1;
     let exec = WakeFlags { fork: false, exec: true, ..FORK };
     assert_eq!(machine.select(exec).rule, WakeRule::SlowPathStays);
-    machine.sched.rqs[0].nr_running = 2;
+    machine.sched.rqs[CpuId(0)].nr_running = 2;
     assert_eq!(machine.select(exec).rule, WakeRule::SlowPathIdlest);
 }
 
@@ -585,10 +585,10 @@ fn by_load(topology: MachineTopology, loads: &[(u64, u64)]) -> WakeupTestMachine
     for (cpu, &(runnable, load)) in loads.iter().enumerate() {
         if runnable > 0 {
             machine = machine.busy(&[cpu as u32]);
-            let runner = machine.sched.rqs[cpu].curr;
-            let se = machine.sched.tasks[runner.index()].se;
-            machine.sched.entities[se.index()].avg.load_avg = runnable;
-            machine.sched.cfs_rqs[cpu].curr = Some(se);
+            let runner = machine.sched.rqs[CpuId::from_index(cpu)].curr;
+            let se = machine.sched.tasks[runner].se;
+            machine.sched.entities[se].avg.load_avg = runnable;
+            machine.sched.cfs_rqs[CfsRqId::from_index(cpu)].curr = Some(se);
         }
         machine = machine.load(cpu as u32, load);
     }
@@ -644,7 +644,7 @@ fn before_5_5_exec_looks_for_room_first() {
     let exec = |util: u64, used: [u64; 4]| {
         let mut machine = by_load(topology(4, 1, 4, 4), &[(0, 0); 4]).util(util);
         for (cpu, used) in used.into_iter().enumerate() {
-            machine.sched.cfs_rqs[cpu].avg.util_avg = used;
+            machine.sched.cfs_rqs[CfsRqId::from_index(cpu)].avg.util_avg = used;
         }
         machine.select(EXEC).cpu.0
     };
@@ -661,7 +661,7 @@ fn before_5_5_an_idle_cpu_comes_before_one_that_runs_only_idle_tasks() {
     for (by_load, expected) in [(true, 3), (false, 2)] {
         let mut machine = WakeupTestMachine::new(topology(4, 1, 2, 2)).busy(&[0, 1, 2]);
         machine.sched.tunables.changes.fork_by_load = by_load;
-        let cfs_rq = &mut machine.sched.cfs_rqs[2];
+        let cfs_rq = &mut machine.sched.cfs_rqs[CfsRqId::root(CpuId(2))];
         (cfs_rq.idle_nr_running, cfs_rq.idle_h_nr_running) = (1, 1);
         machine.with_ctx(0, |sched, _| sched.refresh_lb_cache());
         let group = machine.sched.domains.chain(CpuId(0)).last().expect("nodes");
@@ -679,16 +679,16 @@ fn what_is_queued_of_a_group_is_its_part_of_the_runnable_load() {
     let inner = machine.sched.cfs_rq_of_group(group, CpuId(1));
     let entity = machine.sched.group_entity(group, CpuId(1)).expect("a group has an entity on each CPU");
     let (a, b) = (new_task(&mut machine.sched), new_task(&mut machine.sched));
-    let [a, b] = [a, b].map(|task| machine.sched.tasks[task.index()].se);
-    machine.sched.entities[a.index()].avg.load_avg = 200;
-    machine.sched.entities[b.index()].avg.load_avg = 100;
-    machine.sched.entities[entity.index()].avg.load_avg = 512;
-    machine.sched.cfs_rqs[inner.index()].avg.load_avg = 400;
-    machine.sched.cfs_rqs[inner.index()].timeline.insert(1, a);
+    let [a, b] = [a, b].map(|task| machine.sched.tasks[task].se);
+    machine.sched.entities[a].avg.load_avg = 200;
+    machine.sched.entities[b].avg.load_avg = 100;
+    machine.sched.entities[entity].avg.load_avg = 512;
+    machine.sched.cfs_rqs[inner].avg.load_avg = 400;
+    machine.sched.cfs_rqs[inner].timeline.insert(1, a);
     assert_eq!(machine.sched.cpu_runnable_load(CpuId(1)), 0, "the group itself is not queued");
-    machine.sched.cfs_rqs[1].timeline.insert(1, entity);
+    machine.sched.cfs_rqs[CfsRqId::root(CpuId(1))].timeline.insert(1, entity);
     assert_eq!(machine.sched.cpu_runnable_load(CpuId(1)), 512 * 200 / 400);
-    machine.sched.cfs_rqs[inner.index()].curr = Some(b);
+    machine.sched.cfs_rqs[inner].curr = Some(b);
     assert_eq!(machine.sched.cpu_runnable_load(CpuId(1)), 512 * 300 / 400);
 }
 
@@ -700,13 +700,19 @@ fn who_wakes_another_task_each_time_flips_and_forgets_half_of_it_in_a_second() {
     for wakee in [a, b, b, a] {
         machine.sched.record_wakee(CpuId(0), wakee);
     }
-    assert_eq!((machine.sched.tasks[waker].wakee_flips, machine.sched.tasks[waker].wakee_flip_decay_ts), (3, 1000));
+    assert_eq!(
+        (
+            machine.sched.tasks[TaskId::from_index(waker)].wakee_flips,
+            machine.sched.tasks[TaskId::from_index(waker)].wakee_flip_decay_ts
+        ),
+        (3, 1000)
+    );
     machine.sched.jiffies = 1250;
     machine.sched.record_wakee(CpuId(0), a);
-    assert_eq!(machine.sched.tasks[waker].wakee_flips, 3);
+    assert_eq!(machine.sched.tasks[TaskId::from_index(waker)].wakee_flips, 3);
     machine.sched.jiffies = 1251;
     machine.sched.record_wakee(CpuId(0), a);
-    assert_eq!(machine.sched.tasks[waker].wakee_flips, 1);
+    assert_eq!(machine.sched.tasks[TaskId::from_index(waker)].wakee_flips, 1);
 }
 
 #[test]
@@ -749,7 +755,7 @@ fn before_6_0_a_sixteenth_of_the_energy_must_be_saved_by_leaving() {
     // Energy savings do not count where the task does not fit.
     let mut machine = energy_aware(3, 500).util(400);
     machine.sched.tunables.changes.energy_margin = true;
-    machine.sched.cfs_rqs[0].avg.util_avg = 400;
+    machine.sched.cfs_rqs[CfsRqId::root(CpuId(0))].avg.util_avg = 400;
     assert_eq!(machine.select_from(0, 0, WAKE).cpu, CpuId(2));
 }
 
@@ -757,9 +763,9 @@ fn before_6_0_a_sixteenth_of_the_energy_must_be_saved_by_leaving() {
 fn before_6_0_a_task_adds_nothing_where_more_is_blocked_than_it_is_remembered_for() {
     let choose = |energy_sum| {
         let mut machine = energy_aware(2, 400);
-        machine.sched.cfs_rqs[3].avg.util_avg = 400;
-        let se = machine.sched.tasks[machine.task.index()].se;
-        machine.sched.entities[se.index()].avg.util_est.enqueued = 100;
+        machine.sched.cfs_rqs[CfsRqId::root(CpuId(3))].avg.util_avg = 400;
+        let se = machine.sched.tasks[machine.task].se;
+        machine.sched.entities[se].avg.util_est.enqueued = 100;
         machine.sched.tunables.changes.energy_sum = energy_sum;
         let decision = machine.select_from(0, 0, WAKE);
         (decision.rule, decision.cpu.0)

@@ -10,7 +10,7 @@ use crate::state::State;
 use crate::state::counters::DomainCounter;
 use crate::state::topology::DomainId;
 use crate::types::features::Feature;
-use crate::types::ids::CpuId;
+use crate::types::ids::{CfsRqId, CpuId};
 
 impl State {
     /// Chooses the target of a wake-up between the waker's CPU and the previous one, which are different.
@@ -58,7 +58,7 @@ impl State {
 
     /// Number of runnable tasks of a CPU, without those whose dequeue was delayed.
     fn runnable_tasks(&self, cpu: CpuId) -> u32 {
-        let (rq, fair) = (&self.rqs[cpu.index()], &self.cfs_rqs[cpu.index()]);
+        let (rq, fair) = (&self.rqs[cpu], &self.cfs_rqs[CfsRqId::root(cpu)]);
         let nr_delayed = if self.series.is_eevdf() { fair.h_nr_running - fair.h_nr_runnable } else { 0 };
         rq.nr_running - nr_delayed
     }
@@ -76,7 +76,7 @@ impl State {
         let (this_cpu, prev) = (decision.waker, decision.prev);
         let mut this_load = self.cpu_load(this_cpu) as i64;
         if decision.sync {
-            let waker_load = self.task_h_load(self.rqs[this_cpu.index()].curr) as i64;
+            let waker_load = self.task_h_load(self.rqs[this_cpu].curr) as i64;
             // Compared as unsigned numbers.
             if waker_load as u64 > this_load as u64 {
                 return AffineRule::SyncAllLoad;

@@ -6,12 +6,12 @@
 
 use crate::state::State;
 use crate::types::features::Feature;
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, TaskId};
 
 impl State {
     /// Whether the averages of a CPU contain those of a task.
     pub(crate) fn counts_on_cpu(&self, cpu: CpuId, task: TaskId) -> bool {
-        self.tasks[task.index()].cpu == cpu && self.task_avg(task).last_update_time != 0
+        self.tasks[task].cpu == cpu && self.task_avg(task).last_update_time != 0
     }
 
     /// Returns the runnable average of a CPU without a task.
@@ -27,25 +27,25 @@ impl State {
         if !self.counts_on_cpu(cpu, task) {
             return self.cpu_util_cfs(cpu);
         }
-        let (sum, own) = (&self.cfs_rqs[cpu.index()].avg, self.task_avg(task));
+        let (sum, own) = (&self.cfs_rqs[CfsRqId::root(cpu)].avg, self.task_avg(task));
         let mut util = sum.util_avg.saturating_sub(own.util_avg);
         if self.features.has(Feature::UtilEst) {
-            let p = &self.tasks[task.index()];
+            let p = &self.tasks[task];
             let own = if p.is_queued() || p.on_cpu { own.util_est.estimate() } else { 0 };
             util = util.max(u64::from(sum.util_est.enqueued).saturating_sub(own));
         }
-        util.min(self.rqs[cpu.index()].cpu_capacity_orig)
+        util.min(self.rqs[cpu].cpu_capacity_orig)
     }
 
     /// Returns 1 if a task is among the runnable tasks of a CPU, otherwise 0.
     pub(crate) fn task_running_on_cpu(&self, cpu: CpuId, task: TaskId) -> u32 {
-        u32::from(self.counts_on_cpu(cpu, task) && self.tasks[task.index()].is_queued())
+        u32::from(self.counts_on_cpu(cpu, task) && self.tasks[task].is_queued())
     }
 
     /// Whether no other task than this one runs on a CPU or is about to be enqueued there. Other waiting
     /// tasks are not checked.
     pub(crate) fn idle_cpu_without(&self, cpu: CpuId, task: TaskId) -> bool {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         (rq.is_idle_task_running() || rq.curr == task) && !rq.ttwu_pending
     }
 }

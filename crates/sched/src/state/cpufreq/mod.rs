@@ -7,6 +7,8 @@ pub(crate) mod iowait;
 pub mod limits;
 pub(crate) mod sugov;
 
+use crate::types::arena::Arena;
+use crate::types::ids::CpuId;
 use alloc::vec::Vec;
 use domain::FrequencyDomain;
 use energy_model::PerfDomain;
@@ -22,9 +24,9 @@ pub(crate) struct Cpufreq {
     pub(crate) is_started: bool,
     /// By CPU: index of the policy whose governor receives the CPU's updates; empty as long as no governor
     /// does.
-    pub(crate) hooks: Vec<Option<u32>>,
+    pub(crate) hooks: Arena<CpuId, Option<u32>>,
     /// By CPU: state of schedutil; empty as long as schedutil drives no domain.
-    pub(crate) cpus: Vec<SugovCpu>,
+    pub(crate) cpus: Arena<CpuId, SugovCpu>,
     /// Domains with an energy model, those of the highest-numbered CPUs first; empty if EAS is impossible.
     pub(crate) perf_domains: Vec<PerfDomain>,
 }

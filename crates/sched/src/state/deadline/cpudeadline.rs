@@ -7,6 +7,7 @@
 //! left child goes before a right one, and an empty heap still remembers the CPU that left it last.
 
 use crate::state::deadline::time_before;
+use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
 use alloc::vec;
@@ -18,7 +19,7 @@ pub struct CpuDl {
     /// Deadlines with their CPUs. The first `size` are a heap with the latest deadline at its top.
     elements: Vec<(u64, CpuId)>,
     /// By CPU: position in the heap.
-    places: Vec<Option<u32>>,
+    places: Arena<CpuId, Option<u32>>,
     size: usize,
     /// CPUs without deadline tasks.
     free_cpus: CpuMask,
@@ -29,7 +30,7 @@ impl CpuDl {
     pub(crate) fn new(nr_cpus: usize) -> Self {
         Self {
             elements: vec![(0, CpuId(0)); nr_cpus],
-            places: vec![None; nr_cpus],
+            places: Arena::filled(None, nr_cpus),
             size: 0,
             free_cpus: CpuMask::full(nr_cpus),
         }
@@ -53,19 +54,19 @@ impl CpuDl {
 
     /// Earliest deadline recorded for a CPU; `None` if it has no deadline tasks.
     pub(crate) fn deadline_of(&self, cpu: CpuId) -> Option<u64> {
-        self.places[cpu.index()].map(|place| self.elements[place as usize].0).filter(|_| !self.free_cpus.contains(cpu))
+        self.places[cpu].map(|place| self.elements[place as usize].0).filter(|_| !self.free_cpus.contains(cpu))
     }
 
     /// Whether no element is later than its parent, and each CPU is at its recorded position.
     pub(crate) fn is_heap(&self) -> bool {
         let is_below_parent = |place: usize| place == 0 || !self.is_before((place - 1) / 2, place);
-        let is_found = |place: usize| self.places[self.elements[place].1.index()] == Some(place as u32);
+        let is_found = |place: usize| self.places[self.elements[place].1] == Some(place as u32);
         (0..self.size).all(|place| is_below_parent(place) && is_found(place))
     }
 
     /// Sets the earliest deadline of a CPU that has deadline tasks: `cpudl_set()`.
     pub(crate) fn set(&mut self, cpu: CpuId, deadline: u64) {
-        match self.places[cpu.index()] {
+        match self.places[cpu] {
             Some(place) => {
                 self.elements[place as usize].0 = deadline;
                 self.restore_order(place as usize);
@@ -82,7 +83,7 @@ impl CpuDl {
 
     /// Removes a CPU that has no deadline tasks any more: `cpudl_clear()`. It counts as free if it is online.
     pub(crate) fn clear(&mut self, cpu: CpuId, is_online: bool) {
-        if let Some(place) = self.places[cpu.index()].take() {
+        if let Some(place) = self.places[cpu].take() {
             let place = place as usize;
             self.size -= 1;
             if place < self.size {
@@ -99,7 +100,7 @@ impl CpuDl {
 
     fn put(&mut self, place: usize, element: (u64, CpuId)) {
         self.elements[place] = element;
-        self.places[element.1.index()] = Some(place as u32);
+        self.places[element.1] = Some(place as u32);
     }
 
     fn swap(&mut self, a: usize, b: usize) {
@@ -174,7 +175,7 @@ mod tests {
             }
             for cpu in (0..nr_cpus).map(CpuId::from_index) {
                 assert_eq!(heap.free_cpus().contains(cpu), known[cpu.index()].is_none());
-                let place = heap.places[cpu.index()];
+                let place = heap.places[cpu];
                 assert_eq!(place.map(|place| heap.elements[place as usize]), known[cpu.index()].map(|d| (d, cpu)));
             }
         }

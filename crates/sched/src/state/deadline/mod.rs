@@ -23,6 +23,6 @@ pub use queue::{DlRoot, DlRq};
 impl State {
     /// Capacity that deadline tasks need on a CPU: `cpu_bw_dl()`.
     pub(crate) fn cpu_bw_dl(&self, cpu: CpuId) -> Capacity {
-        (self.rqs[cpu.index()].dl.running_bw << SCHED_CAPACITY_SHIFT) >> BW_SHIFT
+        (self.rqs[cpu].dl.running_bw << SCHED_CAPACITY_SHIFT) >> BW_SHIFT
     }
 }

@@ -25,7 +25,6 @@ use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::pelt::SchedAvg;
 use crate::types::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 
 /// Counters of a CPU that `/proc/schedstat` shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -274,6 +273,3 @@ impl Rq {
         self.curr == self.idle && self.nr_running == 0 && !self.ttwu_pending
     }
 }
-
-/// Runqueues, in the order of the CPUs.
-pub type Rqs = Vec<Rq>;

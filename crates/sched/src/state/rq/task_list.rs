@@ -5,6 +5,7 @@
 //! The links are stored in the tasks.
 
 use crate::state::task::Task;
+use crate::types::arena::Arena;
 use crate::types::ids::TaskId;
 
 /// Neighbours of a task in the list.
@@ -35,8 +36,8 @@ impl TaskList {
     }
 
     /// Task before another one, towards the newest.
-    pub fn newer(tasks: &[Task], task: TaskId) -> Option<TaskId> {
-        tasks[task.index()].links.newer
+    pub fn newer(tasks: &Arena<TaskId, Task>, task: TaskId) -> Option<TaskId> {
+        tasks[task].links.newer
     }
 
     /// Whether the list has no tasks.
@@ -45,31 +46,31 @@ impl TaskList {
     }
 
     /// Adds a task as the newest.
-    pub fn push_newest(&mut self, tasks: &mut [Task], task: TaskId) {
-        tasks[task.index()].links = TaskLinks { newer: None, older: self.newest };
+    pub fn push_newest(&mut self, tasks: &mut Arena<TaskId, Task>, task: TaskId) {
+        tasks[task].links = TaskLinks { newer: None, older: self.newest };
         match self.newest {
-            Some(second) => tasks[second.index()].links.newer = Some(task),
+            Some(second) => tasks[second].links.newer = Some(task),
             None => self.oldest = Some(task),
         }
         self.newest = Some(task);
     }
 
     /// Removes a task from any position.
-    pub fn remove(&mut self, tasks: &mut [Task], task: TaskId) {
-        let TaskLinks { newer, older } = core::mem::take(&mut tasks[task.index()].links);
+    pub fn remove(&mut self, tasks: &mut Arena<TaskId, Task>, task: TaskId) {
+        let TaskLinks { newer, older } = core::mem::take(&mut tasks[task].links);
         match newer {
-            Some(newer) => tasks[newer.index()].links.older = older,
+            Some(newer) => tasks[newer].links.older = older,
             None => self.newest = older,
         }
         match older {
-            Some(older) => tasks[older.index()].links.newer = newer,
+            Some(older) => tasks[older].links.newer = newer,
             None => self.oldest = newer,
         }
     }
 
     /// Makes a task that is in the list the newest.
     #[inline]
-    pub fn move_to_newest(&mut self, tasks: &mut [Task], task: TaskId) {
+    pub fn move_to_newest(&mut self, tasks: &mut Arena<TaskId, Task>, task: TaskId) {
         if self.newest != Some(task) {
             self.remove(tasks, task);
             self.push_newest(tasks, task);
@@ -77,7 +78,7 @@ impl TaskList {
     }
 
     /// Tasks from the oldest to the newest.
-    pub fn iter_from_oldest<'a>(&self, tasks: &'a [Task]) -> impl Iterator<Item = TaskId> + 'a {
-        core::iter::successors(self.oldest, |task| tasks[task.index()].links.newer)
+    pub fn iter_from_oldest<'a>(&self, tasks: &'a Arena<TaskId, Task>) -> impl Iterator<Item = TaskId> + 'a {
+        core::iter::successors(self.oldest, |task| tasks[*task].links.newer)
     }
 }

@@ -5,6 +5,7 @@
 //! found without reading every runqueue.
 
 use crate::state::prio::{MAX_RT_PRIO, Prio};
+use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
 use alloc::vec;
@@ -37,7 +38,7 @@ pub(crate) struct CpuPri {
     cpus: Vec<CpuMask>,
     /// Number of CPUs in each set of `cpus`.
     counts: Vec<u32>,
-    levels: Vec<CpuLevel>,
+    levels: Arena<CpuId, CpuLevel>,
 }
 
 impl CpuPri {
@@ -46,7 +47,7 @@ impl CpuPri {
         let (mut cpus, mut counts) = (vec![CpuMask::new(nr_cpus); NR_LEVELS], vec![0; NR_LEVELS]);
         cpus[0].set_all();
         counts[0] = nr_cpus as u32;
-        Self { cpus, counts, levels: vec![CpuLevel::NORMAL; nr_cpus] }
+        Self { cpus, counts, levels: Arena::filled(CpuLevel::NORMAL, nr_cpus) }
     }
 
     /// Marks all CPUs as offline.
@@ -57,12 +58,12 @@ impl CpuPri {
     }
 
     pub(crate) fn level(&self, cpu: CpuId) -> CpuLevel {
-        self.levels[cpu.index()]
+        self.levels[cpu]
     }
 
     /// Sets the level of a CPU: `cpupri_set()`.
     pub(crate) fn set(&mut self, cpu: CpuId, level: CpuLevel) {
-        let old = core::mem::replace(&mut self.levels[cpu.index()], level);
+        let old = core::mem::replace(&mut self.levels[cpu], level);
         if old == level {
             return;
         }

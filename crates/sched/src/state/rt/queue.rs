@@ -7,6 +7,7 @@ use crate::state::prio::{MAX_RT_PRIO, Prio};
 use crate::state::rq::QUEUE_CAPACITY;
 use crate::state::rt::NO_PRIO;
 use crate::state::task::Task;
+use crate::types::arena::Arena;
 use crate::types::ids::TaskId;
 use alloc::boxed::Box;
 use alloc::vec;
@@ -46,38 +47,38 @@ impl Default for RtPrioArray {
 
 impl RtPrioArray {
     /// Inserts a task behind the other tasks of its priority, or before them with `at_head`.
-    pub(crate) fn insert(&mut self, tasks: &mut [Task], task: TaskId, at_head: bool) {
-        let prio = tasks[task.index()].prio();
+    pub(crate) fn insert(&mut self, tasks: &mut Arena<TaskId, Task>, task: TaskId, at_head: bool) {
+        let prio = tasks[task].prio();
         let queue = &mut self.queues[prio as usize];
         let links = if at_head {
             RtLinks { before: None, behind: queue.head.replace(task) }
         } else {
             RtLinks { before: queue.tail.replace(task), behind: None }
         };
-        tasks[task.index()].rt.links = links;
+        tasks[task].rt.links = links;
         match links.before {
-            Some(before) => tasks[before.index()].rt.links.behind = Some(task),
+            Some(before) => tasks[before].rt.links.behind = Some(task),
             None => queue.head = Some(task),
         }
         match links.behind {
-            Some(behind) => tasks[behind.index()].rt.links.before = Some(task),
+            Some(behind) => tasks[behind].rt.links.before = Some(task),
             None => queue.tail = Some(task),
         }
         self.occupied |= 1 << prio;
     }
 
     /// Removes a task from any position.
-    pub(crate) fn remove(&mut self, tasks: &mut [Task], task: TaskId) {
-        let p = &mut tasks[task.index()];
+    pub(crate) fn remove(&mut self, tasks: &mut Arena<TaskId, Task>, task: TaskId) {
+        let p = &mut tasks[task];
         let prio = p.prio();
         let RtLinks { before, behind } = core::mem::replace(&mut p.rt.links, RtLinks::NONE);
         let queue = &mut self.queues[prio as usize];
         match before {
-            Some(before) => tasks[before.index()].rt.links.behind = behind,
+            Some(before) => tasks[before].rt.links.behind = behind,
             None => queue.head = behind,
         }
         match behind {
-            Some(behind) => tasks[behind.index()].rt.links.before = before,
+            Some(behind) => tasks[behind].rt.links.before = before,
             None => queue.tail = before,
         }
         if queue.head.is_none() {
@@ -96,8 +97,8 @@ impl RtPrioArray {
     }
 
     /// All tasks, from the highest priority on, in the order of their queues.
-    pub(crate) fn iter<'a>(&'a self, tasks: &'a [Task]) -> impl Iterator<Item = TaskId> + 'a {
-        let behind = |&task: &TaskId| tasks[task.index()].rt.links.behind;
+    pub(crate) fn iter<'a>(&'a self, tasks: &'a Arena<TaskId, Task>) -> impl Iterator<Item = TaskId> + 'a {
+        let behind = |&task: &TaskId| tasks[task].rt.links.behind;
         self.queues.iter().flat_map(move |queue| core::iter::successors(queue.head, behind))
     }
 

@@ -2,11 +2,11 @@
 //! Sched domains, and the state that the CPUs of a last-level cache share (`include/linux/sched/topology.h`,
 //! 6.1).
 
-use crate::state::topology::arena::{DomainId, SchedGroupId, SharedId};
 use crate::state::topology::flags::SdFlags;
 use crate::state::topology::stats::DomainStats;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
+use crate::types::ids::{DomainId, SchedGroupId, SharedId};
 
 /// Set of CPUs among which load is balanced, as seen by one CPU: `struct sched_domain`.
 ///

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! All sched domains of a machine, and the domains that each CPU caches.
 
-use crate::state::topology::arena::{Arena, CapacityId, DomainId, SchedGroupId, SharedId};
 use crate::state::topology::domain::{SchedDomain, SchedDomainShared};
 use crate::state::topology::flags::SdFlags;
 use crate::state::topology::group::{SchedGroup, SchedGroupCapacity};
 use crate::state::topology::units::CpuUnits;
+use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
-use crate::types::ids::CpuId;
+use crate::types::ids::{CapacityId, CpuId, DomainId, SchedGroupId, SharedId};
 use crate::types::units::Capacity;
-use alloc::vec::Vec;
 
 /// Sched domains of all CPUs.
 ///
@@ -25,7 +24,7 @@ pub struct SchedDomains {
     /// State that the CPUs of a last-level cache share.
     pub shared: Arena<SharedId, SchedDomainShared>,
     /// By CPU: its base domain and cached domains.
-    pub cpus: Vec<CpuDomains>,
+    pub cpus: Arena<CpuId, CpuDomains>,
     /// The only root domain.
     pub root: RootDomain,
     /// Whether any domain was built of CPUs with different capacities: the static key
@@ -96,7 +95,7 @@ pub enum NumaTopologyType {
 impl SchedDomains {
     /// Domains of a CPU, from its base domain upward: the kernel's `for_each_domain()`.
     pub fn chain(&self, cpu: CpuId) -> impl Iterator<Item = DomainId> + Clone {
-        core::iter::successors(self.cpus[cpu.index()].base, |&sd| self.domains[sd].parent)
+        core::iter::successors(self.cpus[cpu].base, |&sd| self.domains[sd].parent)
     }
 
     /// Groups of a domain, beginning with the one that contains its CPU.
@@ -111,13 +110,13 @@ impl SchedDomains {
     /// Whether two CPUs share their last-level cache: the kernel's `cpus_share_cache()`.
     #[inline(always)]
     pub fn cpus_share_cache(&self, a: CpuId, b: CpuId) -> bool {
-        a == b || self.cpus[a.index()].sd_llc_id == self.cpus[b.index()].sd_llc_id
+        a == b || self.cpus[a].sd_llc_id == self.cpus[b].sd_llc_id
     }
 
     /// Whether two CPUs share their cluster, or without clusters their last-level cache: the kernel's
     /// `cpus_share_resources()` (6.12).
     pub fn cpus_share_resources(&self, a: CpuId, b: CpuId) -> bool {
-        a == b || self.cpus[a.index()].sd_share_id == self.cpus[b.index()].sd_share_id
+        a == b || self.cpus[a].sd_share_id == self.cpus[b].sd_share_id
     }
 
     /// Widest domain of a CPU such that it and all below have one of the flags: the kernel's

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Groups of a sched domain and their capacity (`struct sched_group`, `struct sched_group_capacity`, 6.1).
 
-use crate::state::topology::arena::{CapacityId, SchedGroupId};
 use crate::state::topology::flags::SdFlags;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
+use crate::types::ids::{CapacityId, SchedGroupId};
 use crate::types::units::Capacity;
 
 /// Set of CPUs that a domain balances against other groups: usually the CPUs of one child domain.

@@ -6,7 +6,6 @@
 //! groups' capacities, and the domains that each CPU caches. All are stored in arenas and refer to each other
 //! by index.
 
-pub(crate) mod arena;
 pub(crate) mod build;
 pub(crate) mod domain;
 pub(crate) mod domains;
@@ -20,7 +19,7 @@ pub(crate) mod stats;
 pub(crate) mod units;
 
 pub use crate::types::idle_type::CpuIdleType;
-pub use arena::{Arena, ArenaId, CapacityId, DomainId, SchedGroupId, SharedId};
+pub use crate::types::ids::{CapacityId, DomainId, SchedGroupId, SharedId};
 pub use build::{BuildParams, build_sched_domains};
 pub use domain::{SchedDomain, SchedDomainShared};
 pub use domains::{CpuDomains, NumaTopologyType, RootDomain, SchedDomains};

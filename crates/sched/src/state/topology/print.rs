@@ -3,8 +3,8 @@
 //! prints them.
 
 use crate::state::topology::SchedDomains;
-use crate::state::topology::arena::DomainId;
 use crate::types::ids::CpuId;
+use crate::types::ids::DomainId;
 use core::fmt;
 
 /// Domains of one CPU, one line each, from its base domain upward. See [`SchedDomains::print_cpu`].

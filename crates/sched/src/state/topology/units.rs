@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Hardware units as sets of CPUs: cores, clusters, caches, packages, nodes.
 
+use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
 use alloc::collections::BTreeMap;
@@ -12,7 +13,7 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuUnits {
     /// By CPU: index of its unit; [`OFFLINE`](Self::OFFLINE) for CPUs that are in none.
-    unit_of: Vec<u32>,
+    unit_of: Arena<CpuId, u32>,
     masks: Vec<CpuMask>,
 }
 
@@ -22,14 +23,14 @@ impl CpuUnits {
     /// Groups the CPUs of `online` into units by a number that CPUs of one unit have in common.
     pub(crate) fn by_number(online: &CpuMask, number: impl Fn(CpuId) -> u32) -> Self {
         let mut places = BTreeMap::new();
-        let mut units = Self { unit_of: alloc::vec![Self::OFFLINE; online.nr_cpus()], masks: Vec::new() };
+        let mut units = Self { unit_of: Arena::filled(Self::OFFLINE, online.nr_cpus()), masks: Vec::new() };
         for cpu in online.iter() {
             let place = *places.entry(number(cpu)).or_insert_with(|| {
                 units.masks.push(CpuMask::new(online.nr_cpus()));
                 units.masks.len() - 1
             });
             units.masks[place].set(cpu);
-            units.unit_of[cpu.index()] = place as u32;
+            units.unit_of[cpu] = place as u32;
         }
         units
     }
@@ -55,7 +56,7 @@ impl CpuUnits {
     /// # Panics
     /// If the CPU is offline.
     pub fn place_of(&self, cpu: CpuId) -> usize {
-        let place = self.unit_of[cpu.index()];
+        let place = self.unit_of[cpu];
         assert!(place != Self::OFFLINE, "cpu {} is offline and in no unit", cpu.0);
         place as usize
     }

@@ -42,7 +42,7 @@ impl State {
     /// 3. The upper limit is the upper clamp.
     /// 4. The utilisation of the classes is scaled down by the share of interrupts, whose utilisation is added.
     pub(crate) fn perf_request(&self, cpu: CpuId, util_cfs: u64) -> PerfRequest {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         let scale = rq.cpu_capacity_orig;
         let irq = rq.avg_irq.util_avg;
         if irq >= scale {
@@ -71,7 +71,7 @@ impl State {
     /// 5. Otherwise scale the sum down by the share of interrupts, and add the utilisation of interrupts.
     /// 6. For a frequency, deadline tasks count with their reserved bandwidth, not with their utilisation.
     pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64, kind: UtilType, coming: Option<TaskId>) -> u64 {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         let max = rq.cpu_capacity_orig;
         if !self.uclamp_is_used() && kind == UtilType::Frequency && rq.rt.is_runnable() {
             return max;

@@ -37,7 +37,7 @@ impl State {
     pub(crate) fn build_perf_domains(&mut self) {
         self.cpufreq.perf_domains.clear();
         let Some(first) = self.hotplug.active.first() else { return };
-        let has_asym = |cpu: CpuId| self.domains.cpus[cpu.index()].sd_asym_cpucapacity.is_some();
+        let has_asym = |cpu: CpuId| self.domains.cpus[cpu].sd_asym_cpucapacity.is_some();
         let is_eevdf = self.series.is_eevdf();
         let differs = if is_eevdf { self.hotplug.active.iter().any(has_asym) } else { has_asym(first) };
         if !differs || self.domains.smt_present {
@@ -61,7 +61,7 @@ impl State {
 
     /// Returns the capacity of a frequency domain's CPUs, if its power values and capacities are plausible.
     fn capacity_for_model(&self, domain: &FrequencyDomain) -> Option<Capacity> {
-        let capacity_of = |cpu: CpuId| self.rqs[cpu.index()].cpu_capacity_orig;
+        let capacity_of = |cpu: CpuId| self.rqs[cpu].cpu_capacity_orig;
         let capacity = domain.cpus().next().map(capacity_of)?;
         let is_plausible = !domain.power_uw().is_empty()
             && domain.power_uw().iter().all(|&power| power <= EM_MAX_POWER_UW)

@@ -30,7 +30,7 @@ impl State {
     pub fn limit_frequency(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, limit: FrequencyLimit, part: Capacity) {
         let Some(index) = self.cpufreq.policies.iter().position(|policy| policy.domain.contains(cpu)) else {
             if limit == FrequencyLimit::Thermal {
-                let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
+                let capacity = self.rqs[cpu].cpu_capacity_orig;
                 self.handle_thermal_pressure(cpu, capacity - capacity * part / SCHED_CAPACITY_SCALE);
             }
             return;
@@ -48,11 +48,11 @@ impl State {
         let max_khz = policy.limits.max_khz();
         for place in 0..self.cpufreq.policies[index].domain.nr_cpus() {
             let cpu = self.cpufreq.policies[index].domain.cpu_at(place);
-            let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
+            let capacity = self.rqs[cpu].cpu_capacity_orig;
             if limit == FrequencyLimit::Thermal {
                 self.handle_thermal_pressure(cpu, capacity - capacity * khz / highest);
             }
-            self.rqs[cpu.index()].cpufreq_pressure = capacity - capacity * max_khz / highest;
+            self.rqs[cpu].cpufreq_pressure = capacity - capacity * max_khz / highest;
         }
         match governor {
             Governor::Schedutil(_) => {

@@ -85,15 +85,15 @@ impl State {
             Governor::Fixed { khz } => {
                 policy.cur_khz = khz;
                 for cpu in policy.domain.cpus() {
-                    self.rqs[cpu.index()].freq_capacity = policy.domain.capacity_at(khz);
+                    self.rqs[cpu].freq_capacity = policy.domain.capacity_at(khz);
                 }
             }
             Governor::Schedutil(config) => {
                 policy.sugov = Some(SugovPolicy::new(config));
-                self.cpufreq.hooks.resize(nr_cpus, None);
-                self.cpufreq.cpus.resize(nr_cpus, SugovCpu::default());
+                self.cpufreq.hooks.fill_up(nr_cpus, None);
+                self.cpufreq.cpus.fill_up(nr_cpus, SugovCpu::default());
                 for cpu in policy.domain.cpus() {
-                    self.cpufreq.hooks[cpu.index()] = Some(index as u32);
+                    self.cpufreq.hooks[cpu] = Some(index as u32);
                 }
             }
         }
@@ -108,8 +108,8 @@ impl State {
         let Governor::Schedutil(config) = policy.domain.governor() else { return };
         policy.sugov = Some(SugovPolicy { limits_changed: true, ..SugovPolicy::new(config) });
         for cpu in policy.domain.cpus() {
-            cpufreq.cpus[cpu.index()] = SugovCpu::default();
-            cpufreq.hooks[cpu.index()] = hotplug.online.contains(cpu).then_some(index as u32);
+            cpufreq.cpus[cpu] = SugovCpu::default();
+            cpufreq.hooks[cpu] = hotplug.online.contains(cpu).then_some(index as u32);
         }
     }
 
@@ -118,7 +118,7 @@ impl State {
     #[inline]
     pub(crate) fn cfs_rq_util_change(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         if id.index() < self.rqs.len() {
-            let cpu = self.cfs_rqs[id.index()].cpu;
+            let cpu = self.cfs_rqs[id].cpu;
             self.cpufreq_update_util(ctx, cpu);
         }
     }
@@ -126,7 +126,7 @@ impl State {
     /// Calls the governor of a CPU, if it has one.
     #[inline]
     pub(crate) fn cpufreq_update_util(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if let Some(&Some(policy)) = self.cpufreq.hooks.get(cpu.index()) {
+        if let Some(&Some(policy)) = self.cpufreq.hooks.get(cpu) {
             ctx.charge(KernelOp::CpufreqUpdate);
             self.sugov_update(ctx, policy as usize, cpu, false);
         }
@@ -135,7 +135,7 @@ impl State {
     /// Calls the governor of a CPU for a task that waited for I/O: SCHED_CPUFREQ_IOWAIT.
     #[inline]
     pub(crate) fn cpufreq_iowait(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if let Some(&Some(policy)) = self.cpufreq.hooks.get(cpu.index()) {
+        if let Some(&Some(policy)) = self.cpufreq.hooks.get(cpu) {
             ctx.charge(KernelOp::CpufreqUpdate);
             self.sugov_update(ctx, policy as usize, cpu, true);
         }
@@ -145,7 +145,7 @@ impl State {
     /// governor itself.
     fn cpufreq_this_cpu_can_update(&self, ctx: &Ctx<'_>, policy: usize) -> bool {
         let this_cpu = ctx.cpu;
-        self.cpufreq.policies[policy].domain.contains(this_cpu) || self.cpufreq.hooks[this_cpu.index()].is_some()
+        self.cpufreq.policies[policy].domain.contains(this_cpu) || self.cpufreq.hooks[this_cpu].is_some()
     }
 
     /// Switches all CPUs of a policy to its lowest frequency that is not below `khz`, or to its highest:
@@ -160,7 +160,7 @@ impl State {
         let capacity = policy.domain.capacity_at(khz);
         debug_assert!(capacity <= SCHED_CAPACITY_SCALE, "the frequency is above the highest one of its domain");
         for cpu in policy.domain.cpus() {
-            self.rqs[cpu.index()].freq_capacity = capacity;
+            self.rqs[cpu].freq_capacity = capacity;
             ctx.emit(Effect::SetFrequency { cpu, capacity, khz });
             ctx.report(Event::Frequency { cpu, capacity, khz });
         }

@@ -29,9 +29,9 @@ impl State {
     /// 6. If the chosen frequency differs from the last, the driver switches at once, or the policy's thread
     ///    calls the driver.
     pub(crate) fn sugov_update(&mut self, ctx: &mut Ctx<'_>, policy: usize, cpu: CpuId, for_iowait: bool) {
-        let now = self.rqs[cpu.index()].clock;
+        let now = self.rqs[cpu].clock;
         let tick_ns = self.tick_ns;
-        let state = &mut self.cpufreq.cpus[cpu.index()];
+        let state = &mut self.cpufreq.cpus[cpu];
         state.iowait.record_iowait(for_iowait, now.wrapping_sub(state.last_update) as i64, tick_ns);
         state.last_update = now;
         let bw_dl = state.bw_dl;
@@ -94,7 +94,7 @@ impl State {
 
     fn sugov_next_freq_single(&mut self, policy: usize, cpu: CpuId, now: u64) -> u64 {
         let util = self.sugov_get_util(cpu, now);
-        let max = self.rqs[cpu.index()].cpu_capacity_orig;
+        let max = self.rqs[cpu].cpu_capacity_orig;
         let before = self.sugov_mut(policy).cached_raw_khz;
         let khz = self.get_next_freq(policy, util, max);
         let holds = self.sugov_mut(policy).config.holds_when_busy;
@@ -117,7 +117,7 @@ impl State {
             if !self.is_online(cpu) {
                 continue;
             }
-            let (cpu_util, cpu_max) = (self.sugov_get_util(cpu, now), self.rqs[cpu.index()].cpu_capacity_orig);
+            let (cpu_util, cpu_max) = (self.sugov_get_util(cpu, now), self.rqs[cpu].cpu_capacity_orig);
             if cpu_util * max > cpu_max * util {
                 (util, max) = (cpu_util, cpu_max);
             }
@@ -128,7 +128,7 @@ impl State {
     /// Returns the frequency for the highest performance that a CPU of a policy requests in 6.12. The capacity is that
     /// of the CPU whose utilisation has changed.
     fn next_shared_performance(&mut self, policy: usize, cpu: CpuId, now: u64) -> u64 {
-        let max_cap = self.rqs[cpu.index()].cpu_capacity_orig;
+        let max_cap = self.rqs[cpu].cpu_capacity_orig;
         let mut most = 0;
         for place in 0..self.cpufreq.policies[policy].domain.nr_cpus() {
             let cpu = self.cpufreq.policies[policy].domain.cpu_at(place);
@@ -158,13 +158,13 @@ impl State {
     /// Utilisation that a CPU requests, with its boost for I/O.
     fn sugov_get_util(&mut self, cpu: CpuId, now: u64) -> u64 {
         if self.series.is_eevdf() {
-            let max_cap = self.rqs[cpu.index()].cpu_capacity_orig;
+            let max_cap = self.rqs[cpu].cpu_capacity_orig;
             return self.sugov_get_performance(cpu, now, max_cap);
         }
         let mut util = self.effective_cpu_util(cpu, self.cpu_util_cfs(cpu), UtilType::Frequency, None);
         let (bw_dl, tick_ns) = (self.cpu_bw_dl(cpu), self.tick_ns);
-        let max = self.rqs[cpu.index()].cpu_capacity_orig;
-        let state = &mut self.cpufreq.cpus[cpu.index()];
+        let max = self.rqs[cpu].cpu_capacity_orig;
+        let state = &mut self.cpufreq.cpus[cpu];
         state.bw_dl = bw_dl;
         let boost = state.iowait.apply(now.wrapping_sub(state.last_update) as i64, tick_ns, max);
         if let Some(boost) = boost {
@@ -176,18 +176,18 @@ impl State {
     /// Performance that a CPU requests in 6.12, with its boost for I/O relative to `max_cap`.
     fn sugov_get_performance(&mut self, cpu: CpuId, now: u64, max_cap: Capacity) -> u64 {
         let tick_ns = self.tick_ns;
-        let state = &mut self.cpufreq.cpus[cpu.index()];
+        let state = &mut self.cpufreq.cpus[cpu];
         let boost = state.iowait.apply(now.wrapping_sub(state.last_update) as i64, tick_ns, max_cap);
         let mut request = self.perf_request(cpu, self.cpu_util_cfs_boost(cpu));
         request.util = request.util.max(boost.unwrap_or(0));
-        self.cpufreq.cpus[cpu.index()].bw_dl = request.min;
+        self.cpufreq.cpus[cpu].bw_dl = request.min;
         request.performance()
     }
 
     /// Whether a CPU has not idled since the last call.
     fn sugov_cpu_is_busy(&mut self, cpu: CpuId) -> bool {
-        let idle_calls = self.rqs[cpu.index()].idle_calls;
-        core::mem::replace(&mut self.cpufreq.cpus[cpu.index()].saved_idle_calls, idle_calls) == idle_calls
+        let idle_calls = self.rqs[cpu].idle_calls;
+        core::mem::replace(&mut self.cpufreq.cpus[cpu].saved_idle_calls, idle_calls) == idle_calls
     }
 
     pub(crate) fn sugov_mut(&mut self, policy: usize) -> &mut SugovPolicy {

@@ -6,7 +6,7 @@ use crate::paths::sched::{Sched, SchedConfig};
 use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor, SchedutilConfig};
 use crate::state::cpufreq::iowait::IowaitBoost;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
-use crate::types::ids::CpuId;
+use crate::types::ids::{CfsRqId, CpuId};
 use crate::types::series::KernelSeries;
 use crate::types::units::Nanos;
 use crate::types::work::{KernelOp, OpCounts};
@@ -53,8 +53,8 @@ fn ask(sched: &mut Sched, on: u32, after_us: u64, util: u64) -> Vec<(u32, u64)> 
         op_counts: &mut work,
         policy: None,
     };
-    sched.rqs[0].clock = now.0;
-    sched.cfs_rqs[0].avg.util_avg = util;
+    sched.rqs[CpuId(0)].clock = now.0;
+    sched.cfs_rqs[CfsRqId::root(CpuId(0))].avg.util_avg = util;
     sched.cpufreq_update_util(&mut ctx, CpuId(0));
     let changes = effects.iter().map(|effect| match effect {
         Effect::SetFrequency { cpu, capacity, .. } => (cpu.0, *capacity),
@@ -143,10 +143,10 @@ fn a_busy_cpu_keeps_its_frequency_until_it_has_idled() {
     let mut sched = sched(1);
     sched.set_frequency_domain(domain(0..1, schedutil(1000, true))).expect("a domain");
     sched.boot(START);
-    sched.rqs[0].idle_calls = 1;
+    sched.rqs[CpuId(0)].idle_calls = 1;
     assert_eq!(ask(&mut sched, 0, 0, 900), []);
     assert_eq!(ask(&mut sched, 0, 1000, 100), []);
-    sched.rqs[0].idle_calls = 2;
+    sched.rqs[CpuId(0)].idle_calls = 2;
     assert_eq!(ask(&mut sched, 0, 2000, 100), [(0, 177)]);
     assert_eq!(ask(&mut sched, 0, 3000, 900), [(0, 1024)]);
 }
@@ -156,7 +156,7 @@ fn a_domain_of_several_cpus_follows_the_busiest() {
     let mut sched = sched(2);
     sched.set_frequency_domain(domain(0..2, schedutil(1000, false))).expect("a domain");
     sched.boot(START);
-    sched.cfs_rqs[1].avg.util_avg = 600;
+    sched.cfs_rqs[CfsRqId::root(CpuId(1))].avg.util_avg = 600;
     assert_eq!(ask(&mut sched, 0, 0, 100), [(0, 819), (1, 819)]);
 }
 

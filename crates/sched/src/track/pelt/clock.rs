@@ -27,7 +27,7 @@ impl State {
     /// Advances the clock by `delta_ns` of the task clock.
     #[inline]
     pub(crate) fn update_rq_clock_pelt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta_ns: u64) {
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         if rq.is_idle_task_running() {
             sync_idle_clock(rq);
         } else if delta_ns == 0 {
@@ -43,8 +43,8 @@ impl State {
     /// Sets the clock to the task clock because the CPU goes idle, and records lost time if no idle time made
     /// up for it.
     pub(crate) fn update_idle_rq_clock_pelt(&mut self, cpu: CpuId) {
-        let fair = self.cfs_rqs[cpu.index()].avg.util_sum;
-        let rq = &mut self.rqs[cpu.index()];
+        let fair = self.cfs_rqs[CfsRqId::root(cpu)].avg.util_sum;
+        let rq = &mut self.rqs[cpu];
         let util_sum = fair.wrapping_add(rq.avg_rt.util_sum).wrapping_add(rq.avg_dl.util_sum);
         if util_sum >= FULL_UTIL_SUM {
             rq.lost_idle_time = rq.lost_idle_time.wrapping_add(rq.clock_task.wrapping_sub(rq.clock_pelt));
@@ -55,20 +55,20 @@ impl State {
     /// Time to which averages of this CPU are advanced, in ns.
     #[inline]
     pub(crate) fn rq_clock_pelt(&self, cpu: CpuId) -> u64 {
-        rq_clock_pelt(&self.rqs[cpu.index()])
+        rq_clock_pelt(&self.rqs[cpu])
     }
 
     /// Time to which averages of a cfs_rq are advanced, in ns. It stands still while the cfs_rq is throttled.
     #[inline]
     pub(crate) fn cfs_rq_clock_pelt(&self, id: CfsRqId) -> u64 {
-        let cfs_rq = &self.cfs_rqs[id.index()];
-        cfs_rq_clock_pelt(cfs_rq, &self.rqs[cfs_rq.cpu.index()])
+        let cfs_rq = &self.cfs_rqs[id];
+        cfs_rq_clock_pelt(cfs_rq, &self.rqs[cfs_rq.cpu])
     }
 
     /// Records for how long the clock of a cfs_rq that becomes empty has stood still:
     /// `update_idle_cfs_rq_clock_pelt()`.
     pub(crate) fn update_idle_cfs_rq_clock_pelt(&mut self, id: CfsRqId) {
-        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        let cfs_rq = &mut self.cfs_rqs[id];
         cfs_rq.throttled_pelt_idle =
             if cfs_rq.throttle_count > 0 { u64::MAX } else { cfs_rq.throttled_clock_pelt_time };
     }
@@ -98,9 +98,9 @@ impl State {
     pub(crate) fn sync_throttle(&mut self, group: GroupId, cpu: CpuId) {
         let id = self.cfs_rq_of_group(group, cpu);
         let Some(parent) = self.parent_cfs_rq(id) else { return };
-        let throttle_count = self.cfs_rqs[parent.index()].throttle_count;
+        let throttle_count = self.cfs_rqs[parent].throttle_count;
         let clock_pelt = self.rq_clock_pelt(cpu);
-        let cfs_rq = &mut self.cfs_rqs[id.index()];
+        let cfs_rq = &mut self.cfs_rqs[id];
         cfs_rq.throttle_count = throttle_count;
         cfs_rq.throttled_clock_pelt = clock_pelt;
     }
@@ -109,8 +109,8 @@ impl State {
     /// Changes nothing.
     pub fn util_avg_at(&self, task: TaskId, now: Nanos) -> u64 {
         let se = self.entity(task);
-        let cfs_rq = &self.cfs_rqs[se.cfs_rq.index()];
-        let rq = &self.rqs[cfs_rq.cpu.index()];
+        let cfs_rq = &self.cfs_rqs[se.cfs_rq];
+        let rq = &self.rqs[cfs_rq.cpu];
         let passed = now.0.saturating_sub(rq.clock);
         let (scale, passed) = match self.tunables.pelt_scaling {
             PeltScaling::Time if !rq.is_idle_task_running() => {
@@ -122,7 +122,7 @@ impl State {
             }
         };
         let mut avg = se.avg;
-        let running = cfs_rq.curr == Some(self.tasks[task.index()].se);
+        let running = cfs_rq.curr == Some(self.tasks[task].se);
         let what = Contribution { load: u64::from(se.on_rq), runnable: u64::from(se.on_rq), running };
         avg.update_sum(self.cfs_rq_clock_pelt(se.cfs_rq) + passed, what, scale);
         u64::from(avg.util_sum / avg.divider())

@@ -24,16 +24,16 @@ impl State {
     /// of the free capacity; that half if the cfs_rq has no utilisation yet. Tasks of other classes start
     /// with none.
     pub(crate) fn post_init_entity_util_avg(&mut self, task: TaskId) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let (is_fair, entity) = (p.class == SchedClass::Fair, p.se);
-        let cfs_rq = self.entities[entity.index()].cfs_rq;
+        let cfs_rq = self.entities[entity].cfs_rq;
         if !is_fair {
-            self.entities[entity.index()].avg.last_update_time = self.cfs_rq_clock_pelt(cfs_rq);
+            self.entities[entity].avg.last_update_time = self.cfs_rq_clock_pelt(cfs_rq);
             return;
         }
-        let queue = &self.cfs_rqs[cfs_rq.index()];
-        let capacity = self.rqs[queue.cpu.index()].cpu_capacity_orig;
-        let se = &mut self.entities[entity.index()];
+        let queue = &self.cfs_rqs[cfs_rq];
+        let capacity = self.rqs[queue.cpu].cpu_capacity_orig;
+        let se = &mut self.entities[entity];
         // 6.1 takes the weight with its extra bits of resolution, which makes the share too large.
         let weight = match self.series {
             KernelSeries::V6_1 => se.load.weight,

@@ -2,7 +2,7 @@
 //! Clock of load tracking, step by step, with the averages that follow it, against recordings.
 
 use crate::golden::{CPU, GoldenTestMachine, columns, compared, number, numbers, recording, steps};
-use crate::types::ids::{EntityId, TaskId};
+use crate::types::ids::{CfsRqId, EntityId, TaskId};
 use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::types::units::{SCHED_CAPACITY_SCALE, cap_scale};
 use crate::types::weight::{LoadWeight, NICE_0_LOAD, scale_load_down};
@@ -33,23 +33,23 @@ impl OneTask {
     fn new(t0: u64) -> Self {
         let mut rig = GoldenTestMachine::new();
         let (task, entity) = rig.task();
-        let rq = &mut rig.sched.rqs[CPU.index()];
+        let rq = &mut rig.sched.rqs[CPU];
         (rq.clock, rq.clock_task, rq.clock_pelt) = (t0, t0, t0);
         let start = SchedAvg { last_update_time: t0, ..SchedAvg::default() };
         (rq.avg_rt, rq.avg_dl) = (start, start);
-        rig.sched.entities[entity.index()].avg = start;
-        rig.sched.cfs_rqs[CPU.index()].avg = start;
+        rig.sched.entities[entity].avg = start;
+        rig.sched.cfs_rqs[CfsRqId::root(CPU)].avg = start;
         Self { rig, task, entity, has_rt: false }
     }
 
     fn set_speed(&mut self, frequency: u64, capacity: u64) {
-        let rq = &mut self.rig.sched.rqs[CPU.index()];
+        let rq = &mut self.rig.sched.rqs[CPU];
         (rq.freq_capacity, rq.cpu_capacity_orig) = (frequency, capacity);
     }
 
     /// Advances time by `delta` ns, of which `irq` ns are spent in interrupts.
     fn pass(&mut self, delta: u64, irq: u64) {
-        let rq = &mut self.rig.sched.rqs[CPU.index()];
+        let rq = &mut self.rig.sched.rqs[CPU];
         rq.clock += delta;
         rq.clock_task += delta - irq;
         self.rig.with(|sched, ctx| sched.update_rq_clock_pelt(ctx, CPU, delta - irq));
@@ -58,8 +58,8 @@ impl OneTask {
     fn update_averages(&mut self) {
         let sched = &self.rig.sched;
         let now = sched.rq_clock_pelt(CPU);
-        let (cfs_rq, entity) = (sched.root_cfs_rq(CPU), self.entity);
-        let has_rt = self.has_rt && !sched.rqs[CPU.index()].is_idle_task_running();
+        let (cfs_rq, entity) = (CfsRqId::root(CPU), self.entity);
+        let has_rt = self.has_rt && !sched.rqs[CPU].is_idle_task_running();
         self.rig.with(|sched, ctx| {
             sched.update_load_avg_se(ctx, now, cfs_rq, entity);
             sched.update_cfs_rq_load_avg(ctx, now, cfs_rq);
@@ -77,15 +77,15 @@ impl OneTask {
         };
         self.has_rt = becomes_busy && to_rt;
         let has_fair = becomes_busy && !to_rt;
-        sched.entities[self.entity.index()].set_on_rq(has_fair);
-        let cfs_rq = &mut sched.cfs_rqs[CPU.index()];
+        sched.entities[self.entity].set_on_rq(has_fair);
+        let cfs_rq = &mut sched.cfs_rqs[CfsRqId::root(CPU)];
         cfs_rq.curr = has_fair.then_some(self.entity);
         cfs_rq.load = LoadWeight::new(if has_fair { NICE_0_LOAD } else { 0 });
         (cfs_rq.h_nr_running, cfs_rq.h_nr_runnable) = (u32::from(has_fair), u32::from(has_fair));
         if !becomes_busy {
             sched.update_idle_rq_clock_pelt(CPU);
         }
-        let rq = &mut sched.rqs[CPU.index()];
+        let rq = &mut sched.rqs[CPU];
         rq.curr = if becomes_busy { self.task } else { rq.idle };
     }
 }
@@ -99,11 +99,11 @@ fn the_clock_and_the_averages_that_follow_it() {
             let [delta, irq, frequency, capacity, transition, has_rt, expected @ ..] = columns::<16>(step);
             cpu.set_speed(frequency, capacity);
             cpu.pass(delta, irq);
-            let before_transition = cpu.rig.sched.rqs[CPU.index()].clock_pelt;
+            let before_transition = cpu.rig.sched.rqs[CPU].clock_pelt;
             cpu.update_averages();
             cpu.go(Transition::from_column(transition), has_rt != 0);
             let sched = &cpu.rig.sched;
-            let (rq, cfs) = (&sched.rqs[CPU.index()], &sched.cfs_rqs[CPU.index()].avg);
+            let (rq, cfs) = (&sched.rqs[CPU], &sched.cfs_rqs[CfsRqId::root(CPU)].avg);
             let actual = [
                 before_transition,
                 rq.clock_pelt,
@@ -114,7 +114,7 @@ fn the_clock_and_the_averages_that_follow_it() {
                 u64::from(cfs.util_sum),
                 cfs.util_avg,
                 u64::from(rq.avg_rt.util_sum),
-                sched.entities[cpu.entity.index()].avg.util_avg,
+                sched.entities[cpu.entity].avg.util_avg,
             ];
             assert_eq!(actual, expected, "sequence {}, step {index}", line["seq"]);
             nr_compared += 1;
@@ -140,7 +140,7 @@ fn the_ramp_of_an_always_running_task() {
                 "kernel-clock_pelt" => {
                     cpu.pass(1_000_000, 0);
                     cpu.update_averages();
-                    cpu.rig.sched.entities[cpu.entity.index()].avg.util_avg
+                    cpu.rig.sched.entities[cpu.entity].avg.util_avg
                 }
                 "4.19style-own" => {
                     let scale = ContributionScale { frequency, capacity: SCHED_CAPACITY_SCALE };
@@ -173,11 +173,11 @@ fn the_clock_of_an_earlier_version_of_the_patch() {
         for (index, step) in steps(&line).iter().enumerate() {
             let [delta, frequency, capacity, transition, clock_pelt, lost, expected @ ..] = columns::<9>(step);
             cpu.set_speed(frequency, capacity);
-            let rq = &cpu.rig.sched.rqs[CPU.index()];
+            let rq = &cpu.rig.sched.rqs[CPU];
             let (clock_before, lost_before) = (rq.clock_pelt, rq.lost_idle_time);
             let is_idle = rq.is_idle_task_running();
             cpu.pass(delta, 0);
-            let rq = &mut cpu.rig.sched.rqs[CPU.index()];
+            let rq = &mut cpu.rig.sched.rqs[CPU];
             assert_eq!(rq.lost_idle_time, lost_before, "sequence {}, step {index}", line["seq"]);
             if is_idle || frequency == SCHED_CAPACITY_SCALE || capacity == SCHED_CAPACITY_SCALE {
                 assert_eq!(rq.clock_pelt, clock_pelt, "sequence {}, step {index}", line["seq"]);
@@ -188,11 +188,11 @@ fn the_clock_of_an_earlier_version_of_the_patch() {
             }
             (rq.clock_pelt, rq.lost_idle_time) = (clock_pelt, lost);
             cpu.update_averages();
-            let avg = &cpu.rig.sched.cfs_rqs[CPU.index()].avg;
+            let avg = &cpu.rig.sched.cfs_rqs[CfsRqId::root(CPU)].avg;
             let actual = [u64::from(avg.util_sum), u64::from(avg.period_contrib), avg.util_avg];
             assert_eq!(actual, expected, "sequence {}, step {index}", line["seq"]);
             cpu.go(Transition::from_column(transition), false);
-            let rq = &mut cpu.rig.sched.rqs[CPU.index()];
+            let rq = &mut cpu.rig.sched.rqs[CPU];
             (rq.clock_pelt, rq.lost_idle_time) = (clock_pelt, lost);
             nr_compared += 1;
         }

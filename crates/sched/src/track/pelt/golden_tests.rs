@@ -4,7 +4,7 @@
 
 use crate::golden::{CPU, GoldenTestMachine, avg_columns, avg_from, columns, compared, number, recording, steps};
 use crate::track::pelt::other::{update_irq, update_thermal};
-use crate::types::ids::EntityId;
+use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::types::weight::LoadWeight;
 
@@ -41,17 +41,17 @@ fn averages_of_entities() {
     for line in recording("pelt-se.jsonl.zst") {
         let mut rig = GoldenTestMachine::new();
         let entity = if number(&line["group"]) != 0 { rig.group().1 } else { rig.task().1 };
-        let cfs_rq = rig.sched.root_cfs_rq(CPU);
-        rig.sched.entities[entity.index()].avg = avg_from(columns(&line["init"]));
+        let cfs_rq = CfsRqId::root(CPU);
+        rig.sched.entities[entity].avg = avg_from(columns(&line["init"]));
         for (index, step) in steps(&line).iter().enumerate() {
             let [now, blocked, on_rq, runnable_weight, weight, is_curr, refreshed, expected @ ..] = columns::<15>(step);
-            let se = &mut rig.sched.entities[entity.index()];
+            let se = &mut rig.sched.entities[entity];
             se.set_on_rq(on_rq != 0);
             if se.task().is_none() {
                 se.runnable_weight = runnable_weight;
             }
             se.load = LoadWeight::new(weight);
-            rig.sched.cfs_rqs[cfs_rq.index()].curr = (is_curr != 0).then_some(entity);
+            rig.sched.cfs_rqs[cfs_rq].curr = (is_curr != 0).then_some(entity);
             let actual = rig.with(|sched, ctx| {
                 if blocked != 0 {
                     sched.update_load_avg_blocked_se(ctx, now, entity)
@@ -59,7 +59,7 @@ fn averages_of_entities() {
                     sched.update_load_avg_se(ctx, now, cfs_rq, entity)
                 }
             });
-            check(&line, index, (actual, &rig.sched.entities[entity.index()].avg), (refreshed, expected));
+            check(&line, index, (actual, &rig.sched.entities[entity].avg), (refreshed, expected));
             nr_compared += 1;
         }
     }
@@ -71,16 +71,16 @@ fn averages_of_cfs_rqs() {
     let mut nr_compared = 0;
     for line in recording("pelt-cfsrq.jsonl.zst") {
         let mut rig = GoldenTestMachine::new();
-        let id = rig.sched.root_cfs_rq(CPU);
-        rig.sched.cfs_rqs[id.index()].avg = avg_from(columns(&line["init"]));
+        let id = CfsRqId::root(CPU);
+        rig.sched.cfs_rqs[id].avg = avg_from(columns(&line["init"]));
         for (index, step) in steps(&line).iter().enumerate() {
             let [now, weight, h_nr_running, has_curr, refreshed, expected @ ..] = columns::<13>(step);
-            let cfs_rq = &mut rig.sched.cfs_rqs[id.index()];
+            let cfs_rq = &mut rig.sched.cfs_rqs[id];
             cfs_rq.load = LoadWeight::new(weight);
             (cfs_rq.h_nr_running, cfs_rq.h_nr_runnable) = (h_nr_running as u32, h_nr_running as u32);
             cfs_rq.curr = (has_curr != 0).then_some(EntityId(0));
             let actual = rig.with(|sched, ctx| sched.update_cfs_rq_load_avg(ctx, now, id));
-            check(&line, index, (actual, &rig.sched.cfs_rqs[id.index()].avg), (refreshed, expected));
+            check(&line, index, (actual, &rig.sched.cfs_rqs[id].avg), (refreshed, expected));
             nr_compared += 1;
         }
     }
@@ -93,18 +93,18 @@ fn averages_of_other_classes_of_interrupts_and_of_heat() {
     let mut rig = GoldenTestMachine::new();
     for line in recording("pelt-rtdlirq.jsonl.zst") {
         let mut avg = avg_from(columns(&line["init"]));
-        (rig.sched.rqs[CPU.index()].avg_rt, rig.sched.rqs[CPU.index()].avg_dl) = (avg, avg);
+        (rig.sched.rqs[CPU].avg_rt, rig.sched.rqs[CPU].avg_dl) = (avg, avg);
         for (index, step) in steps(&line).iter().enumerate() {
             let [now, amount, frequency, capacity, refreshed, expected @ ..] = columns::<13>(step);
             let actual = match line["kind"].as_str().expect("a kind") {
                 "rt" => rig.with(|sched, ctx| {
                     let actual = sched.update_rt_rq_load_avg(ctx, CPU, now, amount != 0);
-                    avg = sched.rqs[CPU.index()].avg_rt;
+                    avg = sched.rqs[CPU].avg_rt;
                     actual
                 }),
                 "dl" => rig.with(|sched, ctx| {
                     let actual = sched.update_dl_rq_load_avg(ctx, CPU, now, amount != 0);
-                    avg = sched.rqs[CPU.index()].avg_dl;
+                    avg = sched.rqs[CPU].avg_dl;
                     actual
                 }),
                 "thermal" => update_thermal(&mut avg, now, amount),

@@ -54,20 +54,20 @@ impl State {
     /// Advances the real-time average to `now`.
     pub(crate) fn update_rt_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, now: u64, running: bool) -> bool {
         let scale = self.contribution_scale(cpu);
-        advance(ctx, &mut self.rqs[cpu.index()].avg_rt, now, constant(u64::from(running)), 1, scale)
+        advance(ctx, &mut self.rqs[cpu].avg_rt, now, constant(u64::from(running)), 1, scale)
     }
 
     /// Advances the deadline average to `now`.
     pub(crate) fn update_dl_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, now: u64, running: bool) -> bool {
         let scale = self.contribution_scale(cpu);
-        advance(ctx, &mut self.rqs[cpu.index()].avg_dl, now, constant(u64::from(running)), 1, scale)
+        advance(ctx, &mut self.rqs[cpu].avg_dl, now, constant(u64::from(running)), 1, scale)
     }
 
     /// Advances the interrupt average to the runqueue's clock.
     pub(crate) fn update_irq_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, running_ns: u64) -> bool {
         ctx.charge(KernelOp::PeltUpdate);
         let by_time = self.tunables.pelt_scaling == PeltScaling::Time;
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         let scale = ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig };
         update_irq(&mut rq.avg_irq, rq.clock, running_ns, scale, by_time)
     }
@@ -80,7 +80,7 @@ impl State {
             return false;
         }
         let shift = self.tunables.thermal_decay_shift;
-        let rq = &mut self.rqs[cpu.index()];
+        let rq = &mut self.rqs[cpu];
         ctx.charge(KernelOp::PeltUpdate);
         update_thermal(&mut rq.avg_thermal, rq.clock_task >> shift, rq.thermal_pressure)
     }
@@ -88,7 +88,7 @@ impl State {
     /// Whether any average of other classes, interrupts or thermal pressure is left to decay:
     /// `others_have_blocked()`.
     pub(crate) fn other_classes_have_blocked(&self, cpu: CpuId) -> bool {
-        let rq = &self.rqs[cpu.index()];
+        let rq = &self.rqs[cpu];
         rq.avg_rt.util_avg > 0 || rq.avg_dl.util_avg > 0 || rq.avg_thermal.load_avg > 0 || rq.avg_irq.util_avg > 0
     }
 
@@ -96,7 +96,7 @@ impl State {
     /// refreshed.
     pub(crate) fn update_blocked_others(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
         let now = self.rq_clock_pelt(cpu);
-        let class = self.tasks[self.rqs[cpu.index()].curr.index()].class;
+        let class = self.tasks[self.rqs[cpu].curr].class;
         let rt = self.update_rt_rq_load_avg(ctx, cpu, now, class == SchedClass::RealTime);
         let dl = self.update_dl_rq_load_avg(ctx, cpu, now, class == SchedClass::Deadline);
         let thermal = self.update_thermal_load_avg(ctx, cpu);

@@ -6,7 +6,7 @@
 
 use crate::state::State;
 use crate::types::features::Feature;
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::series::KernelSeries;
 
 impl State {
@@ -15,9 +15,9 @@ impl State {
     pub(crate) fn util_est_enqueue(&mut self, cpu: CpuId, task: TaskId) {
         if self.features.has(Feature::UtilEst) {
             let estimate = self.task_avg(task).util_est.estimate() as u32;
-            let root = self.root_cfs_rq(cpu);
+            let root = CfsRqId::root(cpu);
             self.lb_cache.mark_dirty(cpu);
-            let sum = &mut self.cfs_rqs[root.index()].avg.util_est.enqueued;
+            let sum = &mut self.cfs_rqs[root].avg.util_est.enqueued;
             *sum = sum.wrapping_add(estimate);
         }
     }
@@ -27,9 +27,9 @@ impl State {
     pub(crate) fn util_est_dequeue(&mut self, cpu: CpuId, task: TaskId) {
         if self.features.has(Feature::UtilEst) {
             let estimate = self.task_avg(task).util_est.estimate() as u32;
-            let root = self.root_cfs_rq(cpu);
+            let root = CfsRqId::root(cpu);
             self.lb_cache.mark_dirty(cpu);
-            let sum = &mut self.cfs_rqs[root.index()].avg.util_est.enqueued;
+            let sum = &mut self.cfs_rqs[root].avg.util_est.enqueued;
             *sum = sum.saturating_sub(estimate);
         }
     }
@@ -41,9 +41,9 @@ impl State {
             return;
         }
         let fast_up = self.features.has(Feature::UtilEstFastup);
-        let capacity = self.rqs[cpu.index()].cpu_capacity_orig;
-        let entity = self.tasks[task.index()].se;
-        let avg = &mut self.entities[entity.index()].avg;
+        let capacity = self.rqs[cpu].cpu_capacity_orig;
+        let entity = self.tasks[task].se;
+        let avg = &mut self.entities[entity].avg;
         match self.series {
             KernelSeries::V6_1 => avg.util_est.sample(avg.util_avg, fast_up, capacity),
             KernelSeries::V6_12 => avg.util_est.sample_average(avg.util_avg, avg.runnable_avg, capacity),

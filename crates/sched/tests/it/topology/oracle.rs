@@ -44,7 +44,7 @@ fn state(machine: &MachineTopology) -> String {
     let mut text = String::new();
     let cpus = || (0..machine.cpus.len()).map(CpuId::from_index);
     for cpu in cpus() {
-        let cached = sds.cpus[cpu.index()];
+        let cached = sds.cpus[CpuId::from_index(cpu.index())];
         if cached.sd_llc_shared.is_some() && cached.sd_llc_id == cpu {
             writeln!(text, "llc {} {}", cpu.0, cached.sd_llc_size).unwrap();
         }

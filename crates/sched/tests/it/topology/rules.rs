@@ -100,7 +100,7 @@ fn a_machine_of_4096_cpus_shares_its_groups() {
 fn a_machine_of_one_cpu_has_no_domains() {
     let sds = build("cpus 1");
     assert!(sds.domains.is_empty());
-    let cached = sds.cpus[0];
+    let cached = sds.cpus[CpuId(0)];
     assert_eq!((cached.base, cached.sd_llc, cached.sd_llc_size, cached.sd_llc_id), (None, None, 1, CpuId(0)));
 }
 
@@ -108,7 +108,7 @@ fn a_machine_of_one_cpu_has_no_domains() {
 fn domains_start_in_the_state_of_sd_init() {
     let params = BuildParams { jiffies: 249, ..BuildParams::default() };
     let sds = build_sched_domains(&flat(8), &params).expect("the machine is well described");
-    let sd = &sds.domains[sds.cpus[3].base.expect("eight cpus have a domain")];
+    let sd = &sds.domains[sds.cpus[CpuId(3)].base.expect("eight cpus have a domain")];
     assert_eq!((sd.last_balance, sd.last_decay_max_lb_cost, sd.balance_interval), (249, 249, 8));
     assert_eq!((sd.newidle_call, sd.newidle_success, sd.newidle_ratio), (512, 256, 512));
     assert_eq!((sd.nr_balance_failed, sd.max_newidle_lb_cost, sd.avg_scan_cost), (0, 0, 0));
@@ -127,7 +127,7 @@ fn cpus_without_a_domain_of_some_level_keep_their_own_pointers() {
     let names = |cpu| sds.chain(CpuId(cpu)).map(|sd| sds.domains[sd].name).collect::<Vec<_>>();
     assert_eq!(names(0), ["SMT", "MC"]);
     assert_eq!(names(4), ["MC"]);
-    let base = &sds.domains[sds.cpus[4].base.expect("a domain")];
+    let base = &sds.domains[sds.cpus[CpuId(4)].base.expect("a domain")];
     assert_eq!((base.child, base.level), (None, 1));
     assert_eq!(sds.groups[base.groups].flags, SdFlags::EMPTY, "no domain below stands for the group any more");
     assert_eq!(sds.cores.mask_of(CpuId(3)).to_string(), "2-3");
@@ -141,8 +141,8 @@ fn capacities_of_every_kind_make_a_domain_full_and_fewer_do_not() {
     assert!(!flags(0)[0].intersects(asym | full) && flags(0)[1].contains(asym | full));
     assert!(flags(4)[0].contains(asym | full));
     assert!(!flags(0)[0].contains(SdFlags::PREFER_SIBLING), "the domain above differs in capacity");
-    assert_eq!(sds.cpus[0].sd_asym_cpucapacity, sds.chain(CpuId(0)).nth(1));
-    assert_eq!(sds.cpus[4].sd_asym_cpucapacity, sds.cpus[4].base);
+    assert_eq!(sds.cpus[CpuId(0)].sd_asym_cpucapacity, sds.chain(CpuId(0)).nth(1));
+    assert_eq!(sds.cpus[CpuId(4)].sd_asym_cpucapacity, sds.cpus[CpuId(4)].base);
     assert!(sds.asym_cpucapacity);
 }
 
@@ -153,7 +153,7 @@ fn nothing_is_placed_beyond_the_reclaim_distance() {
     for (node_reclaim_distance, placed) in [(30, false), (32, true)] {
         let params = BuildParams { node_reclaim_distance, ..BuildParams::default() };
         let sds = build_sched_domains(&machine, &params).expect("the machine is well described");
-        let numa = &sds.domains[sds.cpus[0].sd_numa.expect("two nodes")];
+        let numa = &sds.domains[sds.cpus[CpuId(0)].sd_numa.expect("two nodes")];
         assert_eq!(numa.flags.intersects(place), placed);
     }
 }
@@ -163,7 +163,7 @@ fn preferred_cpus_are_packed_first() {
     let params = BuildParams { asym_priority: Some(vec![3, 3, 9, 9, 5, 5, 1, 1]), ..BuildParams::default() };
     let machine = parse("cpus 8\ntopo smt=2 llc=8 pkg=8\nlevels SMP");
     let sds = build_sched_domains(&machine, &params).expect("the machine is well described");
-    let mc = sds.cpus[0].sd_asym_packing.expect("smt and mc have the flag");
+    let mc = sds.cpus[CpuId(0)].sd_asym_packing.expect("smt and mc have the flag");
     assert_eq!(sds.domains[mc].name, "MC");
     let preferred: Vec<_> = sds.ring(mc).map(|group| sds.groups[group].asym_prefer_cpu.0).collect();
     assert_eq!(preferred, [0, 2, 4, 6]);
@@ -176,7 +176,7 @@ fn cpus_that_are_not_in_use_are_in_no_domain() {
     let machine = parse("cpus 8\ntopo smt=2 llc=4 pkg=8\nlevels SMP");
     let sds = build_sched_domains(&machine, &params).expect("the machine is well described");
     check_machine(&sds);
-    assert_eq!(sds.cpus[2].base, None);
+    assert_eq!(sds.cpus[CpuId(2)].base, None);
     assert_eq!(sds.root.span, online);
     let spans: Vec<_> = sds.chain(CpuId(0)).map(|sd| sds.domains[sd].span.to_string()).collect();
     assert_eq!(spans, ["0-1", "0-1,4-7"]);

@@ -24,7 +24,7 @@ fn a_task_that_never_sleeps_runs_for_its_budget_in_each_period() {
     let mut machine = exact_test_machine(1024);
     let task = machine.fork_deadline(CPU, dl(3 * MS, 10 * MS, 10 * MS));
     machine.run_until(START + 95 * MS);
-    assert_eq!(machine.ran[task.index()], 30 * MS);
+    assert_eq!(machine.ran[task], 30 * MS);
     assert!(entity(&machine, task).is_throttled);
     assert!(machine.sched.is_idle_task_running(CPU));
 }
@@ -34,7 +34,7 @@ fn an_overrun_until_the_tick_is_paid_back_in_the_next_period() {
     let mut machine = DlTestMachine::new(&[1024]);
     let task = machine.fork_deadline(CPU, dl(3 * MS, 10 * MS, 10 * MS));
     machine.run_until(START + 9 * MS);
-    assert_eq!(machine.ran[task.index()], 4 * MS);
+    assert_eq!(machine.ran[task], 4 * MS);
     assert_eq!(entity(&machine, task).runtime, -(MS as i64));
     machine.run_until(START + 10 * MS);
     assert_eq!(entity(&machine, task).runtime, 2 * MS as i64);
@@ -46,7 +46,7 @@ fn a_budget_lasts_longer_on_a_slower_cpu() {
     let mut machine = exact_test_machine(512);
     let task = machine.fork_deadline(CPU, dl(3 * MS, 10 * MS, 10 * MS));
     machine.run_until(START + 10 * MS);
-    let late = machine.ran[task.index()] - 6 * MS;
+    let late = machine.ran[task] - 6 * MS;
     // The timer is set for the rest of the budget as if the CPU were fast, so it fires several times.
     assert!(late <= 10 * US, "{late} ns late");
 }
@@ -58,12 +58,12 @@ fn who_yields_waits_for_the_next_period() {
     machine.run_until(START + MS);
     machine.on(CPU, |sched, ctx| sched.handle_yield(ctx));
     machine.run_until(START + 10 * MS - 1);
-    assert_eq!(machine.ran[task.index()], MS);
+    assert_eq!(machine.ran[task], MS);
     machine.run_until(START + 12 * MS);
-    assert_eq!(machine.ran[task.index()], 3 * MS);
+    assert_eq!(machine.ran[task], 3 * MS);
     assert_eq!(entity(&machine, task).deadline, START + 20 * MS);
     machine.run_until(START + 14 * MS);
-    assert_eq!(machine.ran[task.index()], 6 * MS - 2 * MS, "what was left of the first budget is lost");
+    assert_eq!(machine.ran[task], 6 * MS - 2 * MS, "what was left of the first budget is lost");
 }
 
 /// Returns a task that blocks after `work` and wakes up at `again`.
@@ -109,9 +109,9 @@ fn who_wakes_up_between_its_deadline_and_the_end_of_its_period_waits() {
     let task = sleeper(&mut machine, dl(4 * MS, 10 * MS, 20 * MS), MS, START + 12 * MS);
     machine.run_until(START + 20 * MS - 1);
     assert!(entity(&machine, task).is_throttled);
-    assert_eq!(machine.ran[task.index()], MS);
+    assert_eq!(machine.ran[task], MS);
     machine.run_until(START + 30 * MS);
-    assert_eq!(machine.ran[task.index()], 5 * MS);
+    assert_eq!(machine.ran[task], 5 * MS);
     assert_eq!(entity(&machine, task).deadline, START + 30 * MS);
 }
 

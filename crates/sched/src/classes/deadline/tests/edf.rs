@@ -65,7 +65,7 @@ fn all_deadlines_are_met_although_the_cpu_is_in_use_all_the_time() {
         }
         machine.run_until(end);
         assert!(machine.misses.is_empty(), "seed {seed}, set {set:?}: missed {:?}", machine.misses);
-        let ran: u64 = tasks.iter().map(|task| machine.ran[task.index()]).sum();
+        let ran: u64 = tasks.iter().map(|task| machine.ran[*task]).sum();
         assert_eq!(ran, 2 * HYPERPERIOD, "seed {seed}, set {set:?}: the cpu was idle");
     }
 }
@@ -130,7 +130,7 @@ fn the_thread_of_a_governor_has_no_budget_and_nothing_of_it_is_admitted() {
     let thread = machine.fork_special(CPU, dl(MS, 5 * MS, 5 * MS));
     machine.set_job(thread, Job { work: 4 * MS, due: START + 5 * MS });
     machine.run_until(START + 3 * MS);
-    assert_eq!((machine.ran[thread.index()], machine.ran[urgent.index()]), (3 * MS, 0));
+    assert_eq!((machine.ran[thread], machine.ran[urgent]), (3 * MS, 0));
     let dl = &machine.sched.task(thread).dl;
     assert_eq!((dl.dl_bw, dl.runtime, dl.is_throttled), (0, MS as i64, false), "it ran for three times its budget");
     assert_eq!(machine.sched.dl_root.total_bw, admitted);

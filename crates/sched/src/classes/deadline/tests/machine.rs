@@ -11,6 +11,7 @@ use crate::state::new_task::NewTask;
 use crate::state::snapshot::CpuAction;
 use crate::state::task::Policy;
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
+use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, GroupId, TaskId};
 use crate::types::series::KernelSeries;
@@ -55,7 +56,7 @@ pub(crate) struct DlTestMachine {
     pub sched: Sched,
     pub now: u64,
     /// Runtime of each task in ns.
-    pub ran: Vec<u64>,
+    pub ran: Arena<TaskId, u64>,
     /// Jobs that ended late: task and time.
     pub misses: Vec<(TaskId, u64)>,
     /// Number of timer interrupts that were served.
@@ -64,9 +65,9 @@ pub(crate) struct DlTestMachine {
     checker: InvariantChecker,
     /// Sorted by time, then by order of insertion.
     events: Vec<(u64, DlJobEvent)>,
-    timers: Vec<DlTimer>,
-    jobs: Vec<Option<Job>>,
-    is_idle: Vec<bool>,
+    timers: Arena<CpuId, DlTimer>,
+    jobs: Arena<TaskId, Option<Job>>,
+    is_idle: Arena<CpuId, bool>,
     effects: Vec<Effect>,
 }
 
@@ -89,15 +90,15 @@ impl DlTestMachine {
         let mut machine = Self {
             sched,
             now: START,
-            ran: Vec::new(),
+            ran: Arena::new(),
             misses: Vec::new(),
             nr_timer_interrupts: 0,
             checks: true,
             checker: InvariantChecker::default(),
             events: Vec::new(),
-            timers: vec![DlTimer::default(); nr_cpus],
-            jobs: Vec::new(),
-            is_idle: vec![false; nr_cpus],
+            timers: Arena::filled(DlTimer::default(), nr_cpus),
+            jobs: Arena::new(),
+            is_idle: Arena::filled(false, nr_cpus),
             effects: Vec::new(),
         };
         for cpu in machine.sched.cpu_ids() {
@@ -150,9 +151,9 @@ impl DlTestMachine {
             slice: None,
         };
         let task = self.on(cpu, |sched, ctx| sched.handle_fork(ctx, new));
-        self.ran.resize(task.index() + 1, 0);
-        self.jobs.resize(task.index() + 1, None);
-        self.jobs[task.index()] = Some(Job { work: u64::MAX, due: u64::MAX });
+        self.ran.fill_up(task.index() + 1, 0);
+        self.jobs.fill_up(task.index() + 1, None);
+        self.jobs[task] = Some(Job { work: u64::MAX, due: u64::MAX });
         task
     }
 
@@ -173,7 +174,7 @@ impl DlTestMachine {
 
     /// Sets the present job of a task.
     pub(crate) fn set_job(&mut self, task: TaskId, job: Job) {
-        self.jobs[task.index()] = Some(job);
+        self.jobs[task] = Some(job);
     }
 
     /// Queues the release of a job, which wakes its task.
@@ -207,19 +208,19 @@ impl DlTestMachine {
     }
 
     fn end_of(&self, task: TaskId) -> u64 {
-        self.now.saturating_add(self.jobs[task.index()].expect("a running task has a job").work)
+        self.now.saturating_add(self.jobs[task].expect("a running task has a job").work)
     }
 
     fn account(&mut self, task: TaskId, time: u64) {
-        self.ran[task.index()] += time;
-        let job = self.jobs[task.index()].as_mut().expect("a running task has a job");
+        self.ran[task] += time;
+        let job = self.jobs[task].as_mut().expect("a running task has a job");
         job.work = if job.work == u64::MAX { u64::MAX } else { job.work - time };
     }
 
     /// Returns the CPUs whose current task has a job, with that task.
     fn running(&self) -> impl Iterator<Item = (CpuId, TaskId)> + '_ {
         let current = self.sched.cpu_ids().map(|cpu| (cpu, self.sched.curr(cpu)));
-        current.filter(|&(_, task)| self.jobs.get(task.index()).is_some_and(Option::is_some))
+        current.filter(|&(_, task)| self.jobs.get(task).is_some_and(Option::is_some))
     }
 
     fn handle(&mut self, what: DlJobEvent) {
@@ -235,8 +236,8 @@ impl DlTestMachine {
                 self.settle(cpu);
             }
             DlJobEvent::Timer(cpu, version) => {
-                if version == self.timers[cpu.index()].version {
-                    self.timers[cpu.index()].at = None;
+                if version == self.timers[cpu].version {
+                    self.timers[cpu].at = None;
                     self.nr_timer_interrupts += 1;
                     self.on(cpu, |sched, ctx| sched.handle_timer(ctx));
                     self.settle(cpu);
@@ -247,8 +248,8 @@ impl DlTestMachine {
                 self.settle(cpu);
             }
             DlJobEvent::Release(task, job) => {
-                assert!(self.jobs[task.index()].is_none(), "{task:?} has not done its last job at {}", self.now);
-                self.jobs[task.index()] = Some(job);
+                assert!(self.jobs[task].is_none(), "{task:?} has not done its last job at {}", self.now);
+                self.jobs[task] = Some(job);
                 let cpu = self.sched.task(task).cpu;
                 self.on(cpu, |sched, ctx| sched.handle_wakeup_interrupt(ctx, task));
                 self.settle(cpu);
@@ -267,19 +268,19 @@ impl DlTestMachine {
             let curr = self.sched.curr(cpu);
             if self.sched.need_resched(cpu) {
                 if self.sched.is_idle_task_running(cpu) {
-                    self.is_idle[cpu.index()] = false;
+                    self.is_idle[cpu] = false;
                     self.on(cpu, |sched, ctx| sched.handle_idle_exit(ctx));
                 }
                 self.on(cpu, |sched, ctx| sched.handle_reschedule(ctx));
             } else if self.sched.next_action(cpu) == CpuAction::Stopper {
                 self.on(cpu, |sched, ctx| sched.handle_stopper(ctx));
             } else if self.sched.is_idle_task_running(cpu) {
-                if core::mem::replace(&mut self.is_idle[cpu.index()], true) {
+                if core::mem::replace(&mut self.is_idle[cpu], true) {
                     return;
                 }
                 self.on(cpu, |sched, ctx| sched.handle_idle_enter(ctx, IdleTick::Stop));
-            } else if let Some(job) = self.jobs[curr.index()].filter(|job| job.work == 0) {
-                self.jobs[curr.index()] = None;
+            } else if let Some(job) = self.jobs[curr].filter(|job| job.work == 0) {
+                self.jobs[curr] = None;
                 if self.now > job.due {
                     self.misses.push((curr, self.now));
                 }
@@ -296,7 +297,7 @@ impl DlTestMachine {
     }
 
     fn arm(&mut self, cpu: CpuId, at: Nanos) {
-        let timer = &mut self.timers[cpu.index()];
+        let timer = &mut self.timers[cpu];
         let at = Some(at.0).filter(|&at| at < Nanos::NEVER.0);
         if timer.at != at {
             timer.version += 1;

@@ -141,10 +141,10 @@ fn damage_is_found() {
         what(&mut machine.sched, tasks[0]);
         machine.sched.check_invariants().expect_err("it is found").to_string()
     };
-    assert!(damage(|sched, _| sched.rqs[0].dl.nr_migratory += 1).contains("miscounted"));
-    assert!(damage(|sched, task| sched.tasks[task.index()].dl.deadline += 1).contains("is queued on"));
-    assert!(damage(|sched, _| sched.rqs[1].dl.running_bw -= 1).contains("running_bw is"));
-    assert!(damage(|sched, _| sched.rqs[1].dl.earliest_curr += 1).contains("the earliest deadline of"));
+    assert!(damage(|sched, _| sched.rqs[CpuId(0)].dl.nr_migratory += 1).contains("miscounted"));
+    assert!(damage(|sched, task| sched.tasks[task].dl.deadline += 1).contains("is queued on"));
+    assert!(damage(|sched, _| sched.rqs[CpuId(1)].dl.running_bw -= 1).contains("running_bw is"));
+    assert!(damage(|sched, _| sched.rqs[CpuId(1)].dl.earliest_curr += 1).contains("the earliest deadline of"));
     assert!(damage(|sched, _| sched.dl_root.overloaded_cpus.clear_all()).contains("marked as overloaded"));
     assert!(damage(|sched, _| sched.dl_root.total_bw = 0).contains("is admitted"));
 }

@@ -44,7 +44,7 @@ impl State {
     /// Adds a waiting entity to the timeline, the virtual time and the slices of its cfs_rq.
     #[inline(never)]
     pub(crate) fn insert_by_deadline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let (entity, queue) = (&mut self.entities[se.index()], &mut self.cfs_rqs[cfs_rq.index()]);
+        let (entity, queue) = (&mut self.entities[se], &mut self.cfs_rqs[cfs_rq]);
         queue.virtual_time.add(entity.vruntime, entity.weight() as i64);
         queue.timeline.insert(entity.deadline, se);
         queue.insert_slice(entity);
@@ -53,7 +53,7 @@ impl State {
     /// Removes a waiting entity from these.
     #[inline(never)]
     pub(crate) fn remove_by_deadline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let (entity, queue) = (&mut self.entities[se.index()], &mut self.cfs_rqs[cfs_rq.index()]);
+        let (entity, queue) = (&mut self.entities[se], &mut self.cfs_rqs[cfs_rq]);
         queue.timeline.remove(entity.deadline, se);
         queue.remove_slice(entity);
         queue.virtual_time.sub(entity.vruntime, entity.weight() as i64);
@@ -63,7 +63,7 @@ impl State {
     #[inline(never)]
     pub(crate) fn keep_relative_deadline(&mut self, se: EntityId) {
         if self.features.has(Feature::PlaceRelDeadline) {
-            let entity = &mut self.entities[se.index()];
+            let entity = &mut self.entities[se];
             entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
             entity.has_relative_deadline = true;
         }
@@ -72,7 +72,7 @@ impl State {
     /// Gives the running entity, which has used up its slice, a new deadline.
     #[inline(never)]
     pub(crate) fn renew_deadline(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
-        let entity = &mut self.entities[curr.index()];
+        let entity = &mut self.entities[curr];
         let vslice = entity.refresh_slice(self.tunables.base_slice_ns);
         entity.deadline = entity.vruntime.wrapping_add(vslice);
         self.avg_vruntime(cfs_rq);

@@ -22,25 +22,25 @@ impl State {
     /// 6. The first fair task of the CPU starts its fair server.
     #[inline(never)]
     pub(crate) fn enqueue_task_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let (first, is_migrating) = (p.se, p.is_migrating());
-        let is_delayed = self.entities[first.index()].is_delayed;
+        let is_delayed = self.entities[first].is_delayed;
         if !(is_delayed && (is_migrating || flags.restore)) {
             self.util_est_enqueue(cpu, task);
         }
         if flags.delayed {
             return self.requeue_delayed_entity(ctx, first);
         }
-        if self.tasks[task.index()].in_iowait {
+        if self.tasks[task].in_iowait {
             self.cpufreq_iowait(ctx, cpu);
         }
-        let had_tasks = self.cfs_rqs[cpu.index()].h_nr_running > 0;
+        let had_tasks = self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0;
         let delayed = u32::from(is_delayed && !flags.wakeup);
-        let mut counted = TaskCounts { all: 1, idle: u32::from(self.tasks[task.index()].has_idle_policy()), delayed };
+        let mut counted = TaskCounts { all: 1, idle: u32::from(self.tasks[task].has_idle_policy()), delayed };
         let (mut entity, mut entity_flags, mut slice) = (Some(first), flags, None);
         while let Some(se) = entity {
-            if self.entities[se.index()].on_rq {
-                if self.entities[se.index()].is_delayed {
+            if self.entities[se].on_rq {
+                if self.entities[se].is_delayed {
                     self.requeue_delayed_entity(ctx, se);
                 }
                 break;
@@ -48,14 +48,14 @@ impl State {
             ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
             if let Some(slice) = slice {
-                let entity = &mut self.entities[se.index()];
+                let entity = &mut self.entities[se];
                 (entity.slice, entity.has_custom_slice) = (slice, true);
             }
             self.enqueue_entity(ctx, cfs_rq, se, entity_flags);
             // With a base slice of 0 a group keeps its own slice.
             slice = parent.map(|_| self.min_slice(cfs_rq)).filter(|&slice| slice > 0);
             self.count_in(cfs_rq, &mut counted);
-            if self.cfs_rqs[cfs_rq.index()].throttled {
+            if self.cfs_rqs[cfs_rq].throttled {
                 return self.hrtick_update(ctx, cpu);
             }
             entity_flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
@@ -67,14 +67,14 @@ impl State {
             self.refresh_queued_group(ctx, cfs_rq, se);
             slice = self.pass_slice_up(cfs_rq, se, slice);
             self.count_in(cfs_rq, &mut counted);
-            if self.cfs_rqs[cfs_rq.index()].throttled {
+            if self.cfs_rqs[cfs_rq].throttled {
                 return self.hrtick_update(ctx, cpu);
             }
             entity = parent;
         }
         if !had_tasks {
-            if self.rqs[cpu.index()].nr_running == 0 {
-                self.dl_server_update_idle_time(cpu, self.rqs[cpu.index()].curr);
+            if self.rqs[cpu].nr_running == 0 {
+                self.dl_server_update_idle_time(cpu, self.rqs[cpu].curr);
             }
             self.dl_server_start(ctx, cpu);
         }
@@ -94,9 +94,9 @@ impl State {
         task: TaskId,
         flags: DequeueFlags,
     ) -> bool {
-        let p = &self.tasks[task.index()];
+        let p = &self.tasks[task];
         let (se, is_migrating) = (p.se, p.is_migrating());
-        if !(self.entities[se.index()].is_delayed && (is_migrating || flags.save)) {
+        if !(self.entities[se].is_delayed && (is_migrating || flags.save)) {
             self.util_est_dequeue(cpu, task);
         }
         self.util_est_update(cpu, task, flags.sleep);
@@ -125,11 +125,11 @@ impl State {
         flags: DequeueFlags,
     ) -> bool {
         let had_only_idle = self.sched_idle_cpu(cpu);
-        let task = self.entities[first.index()].task();
+        let task = self.entities[first].task();
         let mut counted = task.map_or(TaskCounts { all: 0, idle: 0, delayed: 0 }, |task| TaskCounts {
             all: 1,
-            idle: u32::from(self.tasks[task.index()].has_idle_policy()),
-            delayed: u32::from(self.entities[first.index()].is_delayed && !flags.sleep && !flags.delayed),
+            idle: u32::from(self.tasks[task].has_idle_policy()),
+            delayed: u32::from(self.entities[first].is_delayed && !flags.sleep && !flags.delayed),
         });
         let (mut entity, mut level_flags, mut slice) = (Some(first), flags, 0);
         let mut is_throttled = false;
@@ -145,11 +145,11 @@ impl State {
             }
             self.count_out(cfs_rq, &mut counted);
             entity = parent;
-            is_throttled = self.cfs_rqs[cfs_rq.index()].throttled;
+            is_throttled = self.cfs_rqs[cfs_rq].throttled;
             if is_throttled {
                 break;
             }
-            if self.cfs_rqs[cfs_rq.index()].load.weight != 0 {
+            if self.cfs_rqs[cfs_rq].load.weight != 0 {
                 slice = parent.map_or(0, |_| self.min_slice(cfs_rq));
                 if let Some(group) = parent.filter(|_| flags.sleep && !self.is_throttled_hierarchy(cfs_rq)) {
                     self.set_next_buddy(group);
@@ -163,18 +163,18 @@ impl State {
             self.refresh_queued_group(ctx, cfs_rq, se);
             slice = self.pass_slice_up(cfs_rq, se, slice);
             self.count_out(cfs_rq, &mut counted);
-            is_throttled = self.cfs_rqs[cfs_rq.index()].throttled;
+            is_throttled = self.cfs_rqs[cfs_rq].throttled;
             entity = parent;
         }
         if !is_throttled {
             self.sub_nr_running(cpu, counted.all);
             if !had_only_idle && self.sched_idle_cpu(cpu) {
-                self.nohz.cpus[cpu.index()].next_balance = self.jiffies;
+                self.nohz.cpus[cpu].next_balance = self.jiffies;
             }
         }
         if let Some(task) = task.filter(|_| flags.delayed) {
             self.hrtick_update(ctx, cpu);
-            self.tasks[task.index()].on_rq = OnRq::No;
+            self.tasks[task].on_rq = OnRq::No;
         }
         true
     }
@@ -182,14 +182,14 @@ impl State {
     /// Adds tasks to the counts of a cfs_rq. Above an idle group all count as idle.
     fn count_in(&mut self, cfs_rq: CfsRqId, counted: &mut TaskCounts) {
         self.count_tasks_in(cfs_rq, *counted);
-        if self.cfs_rqs[cfs_rq.index()].is_idle {
+        if self.cfs_rqs[cfs_rq].is_idle {
             counted.idle = counted.all;
         }
     }
 
     fn count_out(&mut self, cfs_rq: CfsRqId, counted: &mut TaskCounts) {
         self.count_tasks_out(cfs_rq, *counted);
-        if self.cfs_rqs[cfs_rq.index()].is_idle {
+        if self.cfs_rqs[cfs_rq].is_idle {
             counted.idle = counted.all;
         }
     }

@@ -2,7 +2,7 @@
 //! Golden tests of virtual time, eligibility, pick, placement and lag on random cfs_rqs.
 
 use crate::golden::{CPU, GoldenTestMachine, columns, compared, fill_cfs_rq, number, recording};
-use crate::types::ids::EntityId;
+use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::series::KernelSeries;
 use crate::types::tunables::Tunables;
 use crate::types::weight::LoadWeight;
@@ -14,8 +14,8 @@ const NR_CPUS: usize = 16;
 
 /// Fills a root cfs_rq with the entities of a line. Returns them all.
 fn fill(rig: &mut GoldenTestMachine, line: &Value) -> Vec<EntityId> {
-    let (cfs_rq, base_slice_ns) = (rig.sched.root_cfs_rq(CPU), rig.sched.tunables.base_slice_ns);
-    rig.sched.cfs_rqs[cfs_rq.index()].virtual_time.zero_vruntime = number(&line["base"]);
+    let (cfs_rq, base_slice_ns) = (CfsRqId::root(CPU), rig.sched.tunables.base_slice_ns);
+    rig.sched.cfs_rqs[cfs_rq].virtual_time.zero_vruntime = number(&line["base"]);
     fill_cfs_rq(rig, line, |se, entity| {
         let [weight, vruntime, deadline, vlag] = columns(entity);
         (se.load, se.vruntime, se.deadline, se.vlag) = (LoadWeight::new(weight), vruntime, deadline, vlag as i64);
@@ -31,25 +31,25 @@ fn virtual_time_eligibility_pick_placement_and_lag() {
         rig.sched.series = KernelSeries::V6_12;
         rig.sched.tunables = Tunables::of_machine(KernelSeries::V6_12, NR_CPUS);
         let ids = fill(&mut rig, &line);
-        let cfs_rq = rig.sched.root_cfs_rq(CPU);
+        let cfs_rq = CfsRqId::root(CPU);
         assert_eq!(rig.sched.avg_vruntime(cfs_rq), number(&line["avg_vruntime"]), "virtual time of {line}");
         for (&id, eligible) in ids.iter().zip(line["eligible"].as_array().expect("one for each queued entity")) {
             assert_eq!(u64::from(rig.sched.entity_eligible(cfs_rq, id)), number(eligible), "{id:?} of {line}");
             nr_entities += 1;
         }
         // The slice of the running entity was not protected when the pick was recorded.
-        let curr = rig.sched.cfs_rqs[cfs_rq.index()].curr;
+        let curr = rig.sched.cfs_rqs[cfs_rq].curr;
         if let Some(curr) = curr {
-            let se = &mut rig.sched.entities[curr.index()];
+            let se = &mut rig.sched.entities[curr];
             se.vlag = se.deadline.wrapping_sub(1) as i64;
         }
         let pick = rig.sched.pick_eevdf(cfs_rq).and_then(|(pick, _)| ids.iter().position(|&id| id == pick));
         assert_eq!(pick, usize::try_from(line["pick"].as_i64().expect("an index")).ok(), "pick of {line}");
         let placed = *ids.last().expect("there is at least one entity");
-        let before = rig.sched.entities[placed.index()].clone();
+        let before = rig.sched.entities[placed].clone();
         let [is_initial, vruntime, deadline] = columns(&line["place"]);
         rig.sched.place_entity_eevdf(cfs_rq, placed, is_initial == 1);
-        let se = &mut rig.sched.entities[placed.index()];
+        let se = &mut rig.sched.entities[placed];
         assert_eq!((se.vruntime, se.deadline), (vruntime, deadline), "place of {line}");
         *se = before;
         let avg_vruntime = rig.sched.avg_vruntime(cfs_rq);

@@ -12,26 +12,26 @@ impl State {
     /// Running entity of a cfs_rq, if it is still on the runqueue.
     #[inline]
     pub(crate) fn running_entity(&self, cfs_rq: CfsRqId) -> Option<RunningEntity> {
-        let curr = self.cfs_rqs[cfs_rq.index()].curr?;
-        let se = &self.entities[curr.index()];
+        let curr = self.cfs_rqs[cfs_rq].curr?;
+        let se = &self.entities[curr];
         se.on_rq.then(|| RunningEntity { vruntime: se.vruntime, weight: se.weight() as i64 })
     }
 
     /// Returns the virtual time of a cfs_rq, and moves the origin of its sums there.
     pub(crate) fn avg_vruntime(&mut self, cfs_rq: CfsRqId) -> u64 {
         let running = self.running_entity(cfs_rq);
-        self.cfs_rqs[cfs_rq.index()].virtual_time.advance(running)
+        self.cfs_rqs[cfs_rq].virtual_time.advance(running)
     }
 
     /// Whether an entity may be picked: it has received no more service than it is due.
     pub(crate) fn entity_eligible(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        self.eligibility(cfs_rq).has(self.entities[se.index()].vruntime)
+        self.eligibility(cfs_rq).has(self.entities[se].vruntime)
     }
 
     /// Returns the condition under which entities of a cfs_rq are eligible now.
     #[inline]
     pub(super) fn eligibility(&self, cfs_rq: CfsRqId) -> Eligibility {
-        self.cfs_rqs[cfs_rq.index()].virtual_time.eligibility(self.running_entity(cfs_rq))
+        self.cfs_rqs[cfs_rq].virtual_time.eligibility(self.running_entity(cfs_rq))
     }
 
     /// Returns the lag of an entity at a virtual time: positive if it is owed service, in ns of virtual time.
@@ -40,7 +40,7 @@ impl State {
     /// has caused. It is limited to two slices, and to one tick for shorter slices.
     pub(crate) fn entity_lag(&mut self, avg_vruntime: u64, se: EntityId) -> i64 {
         let tick_ns = self.tick_ns;
-        let entity = &mut self.entities[se.index()];
+        let entity = &mut self.entities[se];
         let limit = calc_delta_fair((2 * entity.slice).max(tick_ns), &mut entity.load) as i64;
         (avg_vruntime.wrapping_sub(entity.vruntime) as i64).clamp(-limit, limit)
     }
@@ -49,7 +49,7 @@ impl State {
     #[inline(never)]
     pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) -> i64 {
         let avg_vruntime = self.avg_vruntime(cfs_rq);
-        self.entities[se.index()].vlag = self.entity_lag(avg_vruntime, se);
-        avg_vruntime.wrapping_sub(self.entities[se.index()].vruntime) as i64
+        self.entities[se].vlag = self.entity_lag(avg_vruntime, se);
+        avg_vruntime.wrapping_sub(self.entities[se].vruntime) as i64
     }
 }

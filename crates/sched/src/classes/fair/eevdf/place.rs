@@ -21,9 +21,9 @@ impl State {
     #[inline(never)]
     pub(crate) fn place_entity_eevdf(&mut self, cfs_rq: CfsRqId, se: EntityId, is_initial: bool) {
         let avg_vruntime = self.avg_vruntime(cfs_rq);
-        let mut vslice = self.entities[se.index()].refresh_slice(self.tunables.base_slice_ns);
+        let mut vslice = self.entities[se].refresh_slice(self.tunables.base_slice_ns);
         let lag = self.inflated_lag(cfs_rq, se);
-        let entity = &mut self.entities[se.index()];
+        let entity = &mut self.entities[se];
         entity.vruntime = avg_vruntime.wrapping_sub(lag as u64);
         if entity.has_relative_deadline && self.features.has(Feature::PlaceRelDeadline) {
             entity.deadline = entity.deadline.wrapping_add(entity.vruntime);
@@ -38,13 +38,13 @@ impl State {
 
     /// Returns the distance to the virtual time at which an entity has its old lag once it has joined.
     fn inflated_lag(&self, cfs_rq: CfsRqId, se: EntityId) -> i64 {
-        let queue = &self.cfs_rqs[cfs_rq.index()];
+        let queue = &self.cfs_rqs[cfs_rq];
         if queue.nr_running == 0 || !self.features.has(Feature::PlaceLag) {
             return 0;
         }
-        let curr = queue.curr.map(|curr| &self.entities[curr.index()]).filter(|curr| curr.on_rq);
+        let curr = queue.curr.map(|curr| &self.entities[curr]).filter(|curr| curr.on_rq);
         let weight = queue.virtual_time.sum_weight + curr.map_or(0, |curr| curr.weight() as i64);
-        let entity = &self.entities[se.index()];
+        let entity = &self.entities[se];
         entity.vlag.wrapping_mul(weight + entity.weight() as i64) / weight.max(1)
     }
 }

@@ -26,7 +26,7 @@ impl State {
     /// 7. The task preempts if it is the one to pick now.
     #[inline(never)]
     pub(crate) fn check_preempt_wakeup_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) {
-        if self.rqs[cpu.index()].curr == task {
+        if self.rqs[cpu].curr == task {
             return;
         }
         let rule = self.wakeup_preemption(ctx, cpu, task, is_fork);
@@ -39,15 +39,15 @@ impl State {
     }
 
     fn wakeup_preemption(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) -> PreemptRule {
-        let curr_task = self.rqs[cpu.index()].curr;
-        let (curr, woken) = (self.tasks[curr_task.index()].se, self.tasks[task.index()].se);
-        if self.cfs_rqs[self.entities[woken.index()].cfs_rq.index()].throttle_count > 0 {
+        let curr_task = self.rqs[cpu].curr;
+        let (curr, woken) = (self.tasks[curr_task].se, self.tasks[task].se);
+        if self.cfs_rqs[self.entities[woken].cfs_rq].throttle_count > 0 {
             return PreemptRule::GroupThrottled;
         }
-        if self.features.has(Feature::NextBuddy) && !is_fork && !self.entities[woken.index()].is_delayed {
+        if self.features.has(Feature::NextBuddy) && !is_fork && !self.entities[woken].is_delayed {
             self.set_next_buddy(woken);
         }
-        if self.rqs[cpu.index()].need_resched {
+        if self.rqs[cpu].need_resched {
             return PreemptRule::AlreadyDue;
         }
         if !self.features.has(Feature::WakeupPreemption) {
@@ -56,20 +56,20 @@ impl State {
         let (curr, woken) = self.find_matching_se(curr, woken);
         match (self.se_is_idle(curr), self.se_is_idle(woken)) {
             (true, false) => {
-                self.entities[curr.index()].cancel_protect_slice();
+                self.entities[curr].cancel_protect_slice();
                 return PreemptRule::OverIdle;
             }
             (false, true) => return PreemptRule::UnderIdle,
             _ => {}
         }
-        if self.tasks[task.index()].policy != Policy::Normal {
+        if self.tasks[task].policy != Policy::Normal {
             return PreemptRule::BatchPolicy;
         }
-        let cfs_rq = self.entities[curr.index()].cfs_rq;
+        let cfs_rq = self.entities[curr].cfs_rq;
         self.update_curr(ctx, cfs_rq);
         let is_shorter = self.do_preempt_short(cfs_rq, woken, curr);
         if is_shorter {
-            self.entities[curr.index()].cancel_protect_slice();
+            self.entities[curr].cancel_protect_slice();
         }
         match self.pick_eevdf(cfs_rq) {
             Some((picked, _)) if picked == woken && is_shorter => PreemptRule::ShortSlice,
@@ -81,7 +81,7 @@ impl State {
 
     /// Whether a woken entity has a shorter slice than the running one, is eligible, and comes before it.
     fn do_preempt_short(&self, cfs_rq: CfsRqId, woken: EntityId, curr: EntityId) -> bool {
-        let (woken_se, curr_se) = (&self.entities[woken.index()], &self.entities[curr.index()]);
+        let (woken_se, curr_se) = (&self.entities[woken], &self.entities[curr]);
         self.features.has(Feature::PreemptShort)
             && woken_se.slice < curr_se.slice
             && self.entity_eligible(cfs_rq, woken)
@@ -91,7 +91,7 @@ impl State {
     /// Whether the running entity has lost the protection of its slice and is no longer eligible.
     pub(crate) fn did_preempt_short(&self, cfs_rq: CfsRqId, curr: EntityId) -> bool {
         self.features.has(Feature::PreemptShort)
-            && !self.entities[curr.index()].is_slice_protected()
+            && !self.entities[curr].is_slice_protected()
             && !self.entity_eligible(cfs_rq, curr)
     }
 
@@ -99,17 +99,17 @@ impl State {
     #[inline(never)]
     pub(crate) fn yield_task_eevdf(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard) {
         let cpu = guard.cpu();
-        if self.rqs[cpu.index()].nr_running == 1 {
+        if self.rqs[cpu].nr_running == 1 {
             return;
         }
-        let se = self.tasks[self.rqs[cpu.index()].curr.index()].se;
-        let cfs_rq = self.entities[se.index()].cfs_rq;
+        let se = self.tasks[self.rqs[cpu].curr].se;
+        let cfs_rq = self.entities[se].cfs_rq;
         self.clear_buddies(cfs_rq, se);
         self.update_rq_clock(ctx, guard);
         self.update_curr(ctx, cfs_rq);
         self.rq_clock_skip_update(cpu);
         if self.entity_eligible(cfs_rq, se) {
-            let entity = &mut self.entities[se.index()];
+            let entity = &mut self.entities[se];
             entity.vruntime = entity.deadline;
             self.renew_deadline(cfs_rq, se);
         }

@@ -26,7 +26,7 @@ impl State {
 
     #[cold]
     fn report_lags_upwards(&self, ctx: &mut Ctx<'_>, task: TaskId, moment: LagMoment) {
-        let task = &self.tasks[task.index()];
+        let task = &self.tasks[task];
         let mut entity = Some(task.se).filter(|_| self.series.is_eevdf() && task.class == SchedClass::Fair);
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
@@ -37,9 +37,9 @@ impl State {
     }
 
     fn entity_lag_snapshot(&self, id: EntityId) -> EntityLag {
-        let se = &self.entities[id.index()];
+        let se = &self.entities[id];
         EntityLag {
-            cpu: self.cfs_rqs[se.cfs_rq.index()].cpu,
+            cpu: self.cfs_rqs[se.cfs_rq].cpu,
             task: se.task(),
             depth: se.depth,
             on_rq: se.on_rq,
@@ -55,11 +55,11 @@ impl State {
     }
 
     fn queue_lag_of(&self, id: CfsRqId) -> QueueLag {
-        let queue = &self.cfs_rqs[id.index()];
+        let queue = &self.cfs_rqs[id];
         let VirtualTime { zero_vruntime, sum_w_vruntime, sum_weight } = queue.virtual_time;
         QueueLag {
             cpu: queue.cpu,
-            depth: queue.entity.map_or(0, |above| self.entities[above.index()].depth + 1),
+            depth: queue.entity.map_or(0, |above| self.entities[above].depth + 1),
             nr_queued: queue.nr_running,
             h_nr_queued: queue.h_nr_running,
             h_nr_runnable: queue.h_nr_runnable,
@@ -73,8 +73,8 @@ impl State {
     fn pick_candidate(&self, cfs_rq: CfsRqId, se: EntityId) -> PickCandidate {
         PickCandidate {
             entity: self.entity_lag_snapshot(se),
-            group: self.entities[se.index()].my_q().map(|below| self.cfs_rqs[below.index()].group),
-            is_running: self.cfs_rqs[cfs_rq.index()].curr == Some(se),
+            group: self.entities[se].my_q().map(|below| self.cfs_rqs[below].group),
+            is_running: self.cfs_rqs[cfs_rq].curr == Some(se),
             is_eligible: self.entity_eligible(cfs_rq, se),
         }
     }
@@ -89,8 +89,8 @@ impl State {
 
     #[cold]
     fn report_pick_of(&self, ctx: &mut Ctx<'_>, id: CfsRqId, picked: EntityId, rule: PickRule) {
-        let queue = &self.cfs_rqs[id.index()];
-        let running = queue.curr.filter(|curr| self.entities[curr.index()].on_rq);
+        let queue = &self.cfs_rqs[id];
+        let running = queue.curr.filter(|curr| self.entities[*curr].on_rq);
         let mut nr_eligible = 0;
         for se in running.into_iter().chain(queue.timeline.iter().map(|(_, se)| se)) {
             let candidate = self.pick_candidate(id, se);
@@ -110,9 +110,9 @@ impl State {
     /// Reports whether a woken task preempts the running one.
     #[cold]
     pub(super) fn report_preemption(&self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, rule: PreemptRule) {
-        let curr = self.rqs[cpu.index()].curr;
-        let (running, woken) = self.find_matching_se(self.tasks[curr.index()].se, self.tasks[task.index()].se);
-        let cfs_rq = self.entities[woken.index()].cfs_rq;
+        let curr = self.rqs[cpu].curr;
+        let (running, woken) = self.find_matching_se(self.tasks[curr].se, self.tasks[task].se);
+        let cfs_rq = self.entities[woken].cfs_rq;
         let decision = PreemptDecision {
             cpu,
             task,
@@ -129,7 +129,7 @@ impl State {
     #[inline]
     pub(super) fn report_delay(&self, ctx: &mut Ctx<'_>, se: EntityId, step: DelayStep) {
         if ctx.wants_lags {
-            let queue = self.queue_lag_of(self.entities[se.index()].cfs_rq);
+            let queue = self.queue_lag_of(self.entities[se].cfs_rq);
             let record = DelayedDequeue { step, entity: self.entity_lag_snapshot(se), queue };
             ctx.report(Event::Eevdf(EevdfEvent::DelayedDequeue(&record)));
         }
@@ -139,7 +139,7 @@ impl State {
     /// kept anyway, and is not reported.
     #[cold]
     pub(crate) fn report_limited_lag(&self, ctx: &mut Ctx<'_>, se: EntityId, lag: i64, flags: DequeueFlags) {
-        let se = &self.entities[se.index()];
+        let se = &self.entities[se];
         if let Some(task) = se.task().filter(|_| !flags.delayed) {
             let record = LimitedLag { task, weight: se.weight(), lag, kept: se.vlag };
             ctx.report(Event::Eevdf(EevdfEvent::LimitedLag(&record)));
@@ -162,7 +162,7 @@ impl State {
     #[cold]
     #[inline(never)]
     fn server_record(&self, cpu: CpuId, step: ServerStep) -> ServerRecord {
-        let dl = &self.tasks[self.fair_server(cpu).index()].dl;
+        let dl = &self.tasks[self.fair_server(cpu)].dl;
         ServerRecord {
             cpu,
             step,
@@ -177,32 +177,32 @@ impl State {
     /// Returns the present state of the fair server of a CPU, as of the last update, with its last step; `None` if it has
     /// not started yet.
     pub fn server_snapshot(&self, cpu: CpuId, last_step: ServerStep) -> Option<ServerRecord> {
-        let dl = &self.tasks[self.fair_server(cpu).index()].dl;
+        let dl = &self.tasks[self.fair_server(cpu)].dl;
         dl.server.is_server.then(|| self.server_record(cpu, last_step))
     }
 
     /// Whether the fair server of a CPU is active: fair tasks are queued, and it waits, runs them or has used up its budget.
     pub fn is_server_active(&self, cpu: CpuId) -> bool {
-        self.tasks[self.fair_server(cpu).index()].dl.server.is_active
+        self.tasks[self.fair_server(cpu)].dl.server.is_active
     }
 
     /// Returns the virtual times of a task; `None` if the kernel has no lags.
     pub fn lag_snapshot(&self, task: TaskId) -> Option<EntityLag> {
-        let se = self.tasks[task.index()].se;
-        self.series.is_eevdf().then(|| EntityLag { cpu: self.tasks[task.index()].cpu, ..self.entity_lag_snapshot(se) })
+        let se = self.tasks[task].se;
+        self.series.is_eevdf().then(|| EntityLag { cpu: self.tasks[task].cpu, ..self.entity_lag_snapshot(se) })
     }
 
     /// Returns the virtual time of the root cfs_rq of a CPU; `None` if the kernel has no lags.
     pub fn queue_lag_snapshot(&self, cpu: CpuId) -> Option<QueueLag> {
-        self.series.is_eevdf().then(|| self.queue_lag_of(self.root_cfs_rq(cpu)))
+        self.series.is_eevdf().then(|| self.queue_lag_of(CfsRqId::root(cpu)))
     }
 
     /// Returns the virtual times of a cfs_rq. They have a meaning if the kernel has EEVDF.
     pub fn virtual_times_snapshot(&self, cfs_rq: &CfsRq) -> VirtualTimesSnapshot {
-        let running = cfs_rq.curr.map(|curr| &self.entities[curr.index()]).filter(|curr| curr.on_rq);
+        let running = cfs_rq.curr.map(|curr| &self.entities[curr]).filter(|curr| curr.on_rq);
         let running = running.map(|curr| RunningEntity { vruntime: curr.vruntime, weight: curr.weight() as i64 });
         let origin = cfs_rq.virtual_time.zero_vruntime;
-        let vruntimes = || cfs_rq.timeline.iter().map(|(_, se)| self.entities[se.index()].vruntime);
+        let vruntimes = || cfs_rq.timeline.iter().map(|(_, se)| self.entities[se].vruntime);
         VirtualTimesSnapshot {
             first_deadline: cfs_rq.timeline.first_vruntime(),
             min_vruntime: vruntimes().min_by_key(|vruntime| vruntime.wrapping_sub(origin) as i64),
@@ -215,7 +215,7 @@ impl State {
     /// Whether EEVDF may pick a task now, or could if it were queued: its entity has received no more service than it is
     /// due.
     pub fn is_eligible(&self, task: TaskId) -> bool {
-        let se = self.tasks[task.index()].se;
-        self.entity_eligible(self.entities[se.index()].cfs_rq, se)
+        let se = self.tasks[task].se;
+        self.entity_eligible(self.entities[se].cfs_rq, se)
     }
 }

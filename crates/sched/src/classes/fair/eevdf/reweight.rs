@@ -15,7 +15,7 @@ impl State {
     #[inline(never)]
     pub(crate) fn begin_reweight(&mut self, cfs_rq: CfsRqId, se: EntityId, weight: u64) {
         let avg_vruntime = self.avg_vruntime(cfs_rq);
-        if self.cfs_rqs[cfs_rq.index()].curr != Some(se) {
+        if self.cfs_rqs[cfs_rq].curr != Some(se) {
             self.remove_from_timeline(cfs_rq, se);
         }
         self.reweight_eevdf(se, avg_vruntime, weight);
@@ -23,12 +23,12 @@ impl State {
 
     /// Scales lag and deadline of an entity on the runqueue, at a virtual time, for a new weight.
     fn reweight_eevdf(&mut self, se: EntityId, avg_vruntime: u64, weight: u64) {
-        let old_weight = self.entities[se.index()].load.weight;
-        if avg_vruntime != self.entities[se.index()].vruntime {
+        let old_weight = self.entities[se].load.weight;
+        if avg_vruntime != self.entities[se].vruntime {
             let lag = scale(self.entity_lag(avg_vruntime, se), old_weight, weight);
-            self.entities[se.index()].vruntime = avg_vruntime.wrapping_sub(lag as u64);
+            self.entities[se].vruntime = avg_vruntime.wrapping_sub(lag as u64);
         }
-        let entity = &mut self.entities[se.index()];
+        let entity = &mut self.entities[se];
         let distance = scale(entity.deadline.wrapping_sub(avg_vruntime) as i64, old_weight, weight);
         entity.deadline = avg_vruntime.wrapping_add(distance as u64);
     }
@@ -36,7 +36,7 @@ impl State {
     /// Scales the lag of an entity that is not on the runqueue.
     #[inline(never)]
     pub(crate) fn rescale_lag(&mut self, se: EntityId, weight: u64) {
-        let entity = &mut self.entities[se.index()];
+        let entity = &mut self.entities[se];
         entity.vlag = scale(entity.vlag, entity.load.weight, weight);
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 use crate::test_machine::flat;
 use crate::types::features::Feature;
-use crate::types::ids::CpuId;
+use crate::types::ids::{CfsRqId, CpuId};
 
 /// Returns whether a task that wakes up, or is forked, beside others becomes the next buddy although
 /// rescheduling is due anyway.
@@ -12,9 +12,9 @@ fn is_next(nr_tasks: u32, next_buddy: bool, is_fork: bool) -> bool {
     machine.sched.features.set(Feature::NextBuddy, next_buddy);
     let curr = machine.sched.curr(CpuId(0));
     let woken = tasks.into_iter().find(|&task| task != curr).expect("one of them runs");
-    machine.sched.rqs[0].need_resched = true;
+    machine.sched.rqs[CpuId(0)].need_resched = true;
     machine.on(0, |sched, ctx| sched.check_preempt_wakeup(ctx, CpuId(0), woken, is_fork));
-    machine.sched.cfs_rqs[0].next == Some(machine.sched.tasks[woken.index()].se)
+    machine.sched.cfs_rqs[CfsRqId::root(CpuId(0))].next == Some(machine.sched.tasks[woken].se)
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::state::new_task::NewTask;
 use crate::state::snapshot::CpuAction;
 use crate::state::task::{Policy, TaskState};
 use crate::state::topology::MachineTopology;
+use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, GroupId, TaskId};
 use crate::types::series::KernelSeries;
@@ -52,7 +53,7 @@ pub(crate) struct PathTestMachine {
     pub(crate) work: OpCounts,
     /// Interrupts that were sent and have not arrived yet.
     pub(crate) ipis: Vec<(CpuId, IpiKind)>,
-    in_idle: Vec<bool>,
+    in_idle: Arena<CpuId, bool>,
     effects: Vec<Effect>,
     checker: InvariantChecker,
     /// Completes paths at once, inside the call that begins them.
@@ -77,7 +78,7 @@ impl PathTestMachine {
             observed: ObservedEvents::default(),
             work: OpCounts::default(),
             ipis: Vec::new(),
-            in_idle: vec![false; nr_cpus],
+            in_idle: Arena::filled(false, nr_cpus),
             effects: Vec::new(),
             checker: InvariantChecker::default(),
             resumes_at_once: false,
@@ -128,7 +129,7 @@ impl PathTestMachine {
         for effect in self.effects.drain(..) {
             match effect {
                 Effect::SendIpi { cpu, kind } => self.ipis.push((cpu, kind)),
-                Effect::Switch { cpu, .. } => self.in_idle[cpu.index()] = false,
+                Effect::Switch { cpu, .. } => self.in_idle[cpu] = false,
                 Effect::ArmTimer { .. } | Effect::SetFrequency { .. } | Effect::WakeGovernor { .. } => {}
             }
         }
@@ -151,14 +152,14 @@ impl PathTestMachine {
                 });
             } else if self.sched.next_action(cpu) == CpuAction::Stopper {
                 self.enter(cpu, |sched, ctx| sched.handle_stopper(ctx));
-            } else if self.sched.is_idle_task_running(cpu) && !self.in_idle[cpu.index()] {
+            } else if self.sched.is_idle_task_running(cpu) && !self.in_idle[cpu] {
                 let paused = |host: &Self| host.paused(cpu).map(|pause| pause.path) == Some(PathKind::IdleLoop);
                 self.enter(cpu, |sched, ctx| sched.handle_idle_enter(ctx, IdleTick::Stop));
-                if self.resumes_at_once && !self.sched.rqs[cpu.index()].tick_stopped && !self.sched.need_resched(cpu) {
+                if self.resumes_at_once && !self.sched.rqs[cpu].tick_stopped && !self.sched.need_resched(cpu) {
                     // The path was completed, so the loop must be entered again.
                     continue;
                 }
-                self.in_idle[cpu.index()] = !paused(self);
+                self.in_idle[cpu] = !paused(self);
             } else {
                 return;
             }
@@ -197,7 +198,7 @@ impl PathTestMachine {
     /// Allows a task to use all CPUs.
     pub(crate) fn allow(&mut self, task: TaskId) {
         let nr_cpus = self.sched.rqs.len() as u32;
-        let p = &mut self.sched.tasks[task.index()];
+        let p = &mut self.sched.tasks[task];
         p.cpus_allowed.set_all();
         p.nr_cpus_allowed = nr_cpus;
     }
@@ -242,7 +243,7 @@ impl PathTestMachine {
     }
 
     pub(crate) fn tick(&mut self, cpu: CpuId) {
-        let is_tickless = self.sched.is_idle_task_running(cpu) && self.in_idle[cpu.index()];
+        let is_tickless = self.sched.is_idle_task_running(cpu) && self.in_idle[cpu];
         if self.takes_irqs(cpu) && !is_tickless {
             self.on(cpu, |sched, ctx| sched.handle_tick(ctx));
         }
@@ -251,11 +252,11 @@ impl PathTestMachine {
     /// Returns the current task of a CPU if it is a task of the test that can act.
     pub(crate) fn runs(&self, cpu: CpuId) -> Option<TaskId> {
         let curr = self.sched.curr(cpu);
-        let rq = &self.sched.rqs[cpu.index()];
+        let rq = &self.sched.rqs[cpu];
         (self.paused(cpu).is_none() && curr != rq.idle && curr != rq.stop).then_some(curr)
     }
 
     pub(crate) fn sleeps(&self, task: TaskId) -> bool {
-        self.sched.tasks[task.index()].state == TaskState::Interruptible
+        self.sched.tasks[task].state == TaskState::Interruptible
     }
 }

@@ -16,7 +16,7 @@ fn explore(host: &PathTestMachine, tasks: &[TaskId], outcomes: &mut Vec<u32>) ->
         outcomes.push(moved);
         let nr_queued: u32 = host.sched.rqs.iter().map(|rq| rq.nr_running).sum();
         let nr_runnable = tasks.iter().filter(|&&task| !host.sleeps(task)).count();
-        let nr_stoppers = host.sched.rqs.iter().filter(|rq| host.sched.tasks[rq.stop.index()].is_queued()).count();
+        let nr_stoppers = host.sched.rqs.iter().filter(|rq| host.sched.tasks[rq.stop].is_queued()).count();
         assert_eq!(nr_queued as usize, nr_runnable + nr_stoppers, "no task is lost");
         return 1;
     }

@@ -11,7 +11,7 @@ use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::test_machine::machine;
 use crate::types::cpumask::CpuMask;
 use crate::types::idle_type::CpuIdleType;
-use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, GroupId, TaskId};
 use std::vec;
 use std::vec::Vec;
 
@@ -123,7 +123,7 @@ fn between_two_runqueues_a_task_is_on_neither_and_no_interrupt_arrives() {
         host.paused(CpuId(1)),
         Some(YieldedPath { path: PathKind::NewIdle, irqs_on: false, next: PhaseLock::Rq(CpuId(1)) })
     );
-    let nr = |host: &PathTestMachine, cpu: CpuId| host.sched.rqs[cpu.index()].nr_running;
+    let nr = |host: &PathTestMachine, cpu: CpuId| host.sched.rqs[cpu].nr_running;
     assert_eq!((nr(&host, busiest), nr(&host, CpuId(1))), (1, 0));
     host.check();
     finish(&mut host, 1);
@@ -168,14 +168,14 @@ fn a_wake_up_that_comes_while_a_cpu_looks_for_work_ends_the_search() {
     let sleeper = tasks[3];
     host.wait(40);
     host.tick(CpuId(0));
-    let p = &mut host.sched.tasks[sleeper.index()];
+    let p = &mut host.sched.tasks[sleeper];
     (p.cpus_allowed, p.nr_cpus_allowed) = (CpuMask::from_cpus(4, [CpuId(1)]), 1);
     host.sched.set_yield_mode(YIELDING);
     block(&mut host, 1);
     assert_eq!(path(&host, 1), Some(PathKind::NewIdle));
     // Other CPUs do not see CPU 1 as idle, and it has no task, so the wake-up is queued on it.
     host.wake_from_task(CpuId(0), sleeper);
-    assert!(host.sched.rqs[1].ttwu_pending);
+    assert!(host.sched.rqs[CpuId(1)].ttwu_pending);
     finish(&mut host, 1);
     assert!(
         host.observed.passes.iter().all(|pass| pass.dst_cpu != CpuId(1) || pass.verdict == BalanceVerdict::NotOurs)
@@ -195,15 +195,15 @@ fn a_task_that_is_enqueued_while_a_cpu_looks_for_work_counts_as_pulled() {
     let sleeper = tasks[3];
     host.wait(40);
     host.tick(CpuId(0));
-    let p = &mut host.sched.tasks[sleeper.index()];
+    let p = &mut host.sched.tasks[sleeper];
     (p.cpus_allowed, p.nr_cpus_allowed) = (CpuMask::from_cpus(4, [CpuId(1)]), 1);
     host.sched.set_yield_mode(YIELDING);
     block(&mut host, 1);
     host.wake_from_task(CpuId(0), sleeper);
-    assert_eq!(host.sched.rqs[1].nr_running, 1);
+    assert_eq!(host.sched.rqs[CpuId(1)].nr_running, 1);
     finish(&mut host, 1);
     assert_eq!(host.sched.curr(CpuId(1)), sleeper);
-    assert_eq!(host.sched.rqs[1].idle_stamp, 0);
+    assert_eq!(host.sched.rqs[CpuId(1)].idle_stamp, 0);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn a_task_that_its_cpu_has_not_left_yet_is_woken_there() {
     host.sched.set_yield_mode(YIELDING);
     block(&mut host, 1);
     host.wake_from_task(CpuId(0), tasks[2]);
-    assert!(host.sched.rqs[1].ttwu_pending);
+    assert!(host.sched.rqs[CpuId(1)].ttwu_pending);
     finish(&mut host, 1);
     while !host.ipis.is_empty() {
         host.deliver(0);
@@ -231,7 +231,7 @@ fn wake_ups_that_are_left_to_a_cpu_happen_there_in_their_order() {
     for task in sleepers {
         host.wake_from_task(CpuId(0), task);
     }
-    assert!(host.sched.rqs[1].ttwu_pending && host.ipis.len() == 1);
+    assert!(host.sched.rqs[CpuId(1)].ttwu_pending && host.ipis.len() == 1);
     host.observed.log.clear();
     host.deliver(0);
     let woken: Vec<_> = host.observed.log.iter().filter(|line| line.contains(" Wakeup {")).collect();
@@ -262,10 +262,10 @@ fn a_softirq_that_is_raised_while_it_runs_runs_again_afterwards() {
     host.wait(400);
     host.tick(CpuId(0));
     host.resume_until(0, |host| path(host, 0) == Some(PathKind::Softirq));
-    assert!(host.sched.rqs[0].sched_softirq);
+    assert!(host.sched.rqs[CpuId(0)].sched_softirq);
     assert_eq!(rounds(&host), before);
     finish(&mut host, 0);
-    assert!(!host.sched.rqs[0].sched_softirq);
+    assert!(!host.sched.rqs[CpuId(0)].sched_softirq);
     assert_eq!(rounds(&host), before + 1);
 }
 
@@ -276,19 +276,19 @@ fn where_softirqs_go_over_one_that_is_raised_again_is_left_if_the_cpu_has_to_res
         let mut host = in_softirq();
         host.sched.set_softirq_deferral(true);
         // The tick has ended a slice.
-        host.sched.rqs[0].need_resched = false;
-        host.sched.rqs[0].sched_softirq = true;
+        host.sched.rqs[CpuId(0)].need_resched = false;
+        host.sched.rqs[CpuId(0)].sched_softirq = true;
         host.sched.jiffies += jiffies;
         if reschedules {
             host.on(CpuId(0), |sched, ctx| sched.resched_curr(ctx, CpuId(0)));
         }
         host.resume_until(0, |host| path(host, 0) != Some(PathKind::Softirq));
-        assert_eq!(host.sched.rqs[0].sched_softirq, is_left, "{reschedules} {jiffies}");
+        assert_eq!(host.sched.rqs[CpuId(0)].sched_softirq, is_left, "{reschedules} {jiffies}");
         // Without ksoftirqd the next interrupt runs the softirq.
         finish(&mut host, 0);
         host.on(CpuId(0), Sched::run_softirqs);
         finish(&mut host, 0);
-        assert!(!host.sched.rqs[0].sched_softirq);
+        assert!(!host.sched.rqs[CpuId(0)].sched_softirq);
     }
 }
 
@@ -308,16 +308,19 @@ fn softirqs_are_left_to_a_thread_that_is_runnable_and_the_thread_runs_them() {
             slice: None,
         };
         let thread = host.on(CpuId(0), |sched, ctx| sched.add_ksoftirqd(ctx, new));
-        host.sched.rqs[0].sched_softirq = true;
+        host.sched.rqs[CpuId(0)].sched_softirq = true;
         assert!(!host.sched.defers_softirqs(CpuId(0)), "ksoftirqd sleeps");
-        let load = host.sched.cfs_rqs[0].avg.load_avg;
+        let load = host.sched.cfs_rqs[CfsRqId::root(CpuId(0))].avg.load_avg;
         host.on(CpuId(0), |sched, ctx| sched.handle_wakeup(ctx, thread, false));
         assert_eq!(host.sched.defers_softirqs(CpuId(0)), waits);
-        assert!(host.sched.cfs_rqs[0].avg.load_avg <= load, "ksoftirqd has slept since boot and adds no load");
+        assert!(
+            host.sched.cfs_rqs[CfsRqId::root(CpuId(0))].avg.load_avg <= load,
+            "ksoftirqd has slept since boot and adds no load"
+        );
         host.on(CpuId(0), Sched::run_softirqs);
-        assert_eq!(host.sched.rqs[0].sched_softirq, waits);
+        assert_eq!(host.sched.rqs[CpuId(0)].sched_softirq, waits);
         host.on(CpuId(0), Sched::handle_softirqs);
-        assert!(!host.sched.rqs[0].sched_softirq);
+        assert!(!host.sched.rqs[CpuId(0)].sched_softirq);
     }
 }
 

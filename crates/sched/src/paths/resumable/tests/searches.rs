@@ -207,10 +207,10 @@ fn a_wake_up_shows_when_its_enqueueing_is_over_so_a_second_one_meets_it() {
     // The lock is held and the enqueue is charged; its effect is not visible yet.
     assert_eq!(next(&host), Some(PhaseLock::Held(CpuId(9))));
     assert_eq!(host.work.get(KernelOp::Enqueue), counted + 1);
-    let rq = &host.sched.rqs[9];
+    let rq = &host.sched.rqs[CpuId(9)];
     assert!(rq.nr_running == 0 && !rq.need_resched && host.sched.is_idle_task_running(CpuId(9)));
     assert_eq!(host.sched.task(sleeper).state, TaskState::Waking);
     host.resume(CpuId(0));
-    assert_eq!((next(&host), host.sched.rqs[9].nr_running), (None, 1));
+    assert_eq!((next(&host), host.sched.rqs[CpuId(9)].nr_running), (None, 1));
     assert_eq!(host.work.get(KernelOp::Enqueue), counted + 1, "the enqueue is charged once");
 }

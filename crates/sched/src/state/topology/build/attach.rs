@@ -8,9 +8,10 @@ use crate::state::topology::build::draft::{DomainDraft, DomainDrafts};
 use crate::state::topology::build::groups::{DraftCapacity, GroupCpus, RingGroup, RingId, Rings};
 use crate::state::topology::level::LevelTable;
 use crate::state::topology::{
-    Arena, ArenaId, CapacityId, CpuDomains, CpuUnits, DomainId, DomainStats, MachineTopology, RootDomain, SchedDomain,
+    CapacityId, CpuDomains, CpuUnits, DomainId, DomainStats, MachineTopology, RootDomain, SchedDomain,
     SchedDomainShared, SchedDomains, SchedGroup, SchedGroupCapacity, SchedGroupId, SdFlags, SharedId,
 };
+use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
 use crate::types::series::KernelSeries;
@@ -101,7 +102,7 @@ pub(crate) fn attach(
         groups,
         capacities,
         shared,
-        cpus: Vec::new(),
+        cpus: Arena::new(),
         root,
         asym_cpucapacity: drafts.iter().any(|draft| draft.flags.contains(SdFlags::ASYM_CPUCAPACITY)),
         cluster_active: false,
@@ -146,7 +147,7 @@ impl CpuDomains {
 }
 
 fn update_top_cache_domain(sds: &mut SchedDomains, cpu: CpuId) {
-    let mut cached = sds.cpus[cpu.index()];
+    let mut cached = sds.cpus[cpu];
     cached.sd_llc = sds.highest_flag_domain(cpu, SdFlags::SHARE_PKG_RESOURCES);
     if let Some(llc) = cached.sd_llc.map(|llc| &sds.domains[llc]) {
         cached.sd_llc_size = llc.span_weight;
@@ -158,7 +159,7 @@ fn update_top_cache_domain(sds: &mut SchedDomains, cpu: CpuId) {
     cached.sd_numa = sds.lowest_flag_domain(cpu, SdFlags::NUMA);
     cached.sd_asym_packing = sds.highest_flag_domain(cpu, SdFlags::ASYM_PACKING);
     cached.sd_asym_cpucapacity = sds.lowest_flag_domain(cpu, SdFlags::ASYM_CPUCAPACITY_FULL);
-    sds.cpus[cpu.index()] = cached;
+    sds.cpus[cpu] = cached;
 }
 
 /// Arenas while they are filled.

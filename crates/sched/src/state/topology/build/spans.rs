@@ -9,10 +9,10 @@
 
 use crate::state::topology::BuildError;
 use crate::state::topology::level::Level;
+use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
 use alloc::collections::BTreeMap;
-use alloc::vec;
 use alloc::vec::Vec;
 
 /// Id of a span in [`Spans`]. Two domains of one level span the same CPUs if and only if their ids are equal.
@@ -24,7 +24,7 @@ pub(crate) struct SpanId(u32);
 pub(crate) struct Spans {
     table: Vec<Span>,
     /// By level and CPU; `None` where the CPU has no domain at the level.
-    levels: Vec<Vec<Option<SpanId>>>,
+    levels: Vec<Arena<CpuId, Option<SpanId>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,9 +60,9 @@ impl Spans {
         let below = self.levels.last().cloned();
         let mut by_origin = BTreeMap::new();
         let mut by_cpus: BTreeMap<CpuMask, SpanId> = BTreeMap::new();
-        let mut row = vec![None; nr_cpus];
+        let mut row = Arena::filled(None, nr_cpus);
         for &cpu in rising {
-            let child = below.as_ref().and_then(|row| row[cpu.index()]);
+            let child = below.as_ref().and_then(|row| row[cpu]);
             let span = *by_origin.entry((level.units.place_of(cpu), child)).or_insert_with(|| {
                 let mut cpus = level.units.mask_of(cpu).clone();
                 if let Some(child) = child {
@@ -70,7 +70,7 @@ impl Spans {
                 }
                 *by_cpus.entry(cpus.clone()).or_insert_with(|| self.add_span(cpus))
             });
-            row[cpu.index()] = Some(span);
+            row[cpu] = Some(span);
         }
         self.levels.push(row);
     }
@@ -88,16 +88,13 @@ impl Spans {
     fn check_disjoint(&self, level: &Level, rising: &[CpuId]) -> Result<(), BuildError> {
         let row = self.levels.last().expect("the level was just added");
         for &cpu in rising {
-            let Some(span) = row[cpu.index()].filter(|&span| self.first(span) == cpu) else { continue };
-            if let Some(other) = self.cpus(span).iter().find(|other| row[other.index()] != Some(span)) {
+            let Some(span) = row[cpu].filter(|&span| self.first(span) == cpu) else { continue };
+            if let Some(other) = self.cpus(span).iter().find(|other| row[*other] != Some(span)) {
                 return Err(BuildError::UnitsCross { level: level.name, cpu: other });
             }
         }
         // The loop above misses a span whose first CPU belongs to another span.
-        match rising
-            .iter()
-            .find(|&&cpu| row[cpu.index()].is_some_and(|span| row[self.first(span).index()] != Some(span)))
-        {
+        match rising.iter().find(|&&cpu| row[cpu].is_some_and(|span| row[self.first(span)] != Some(span))) {
             Some(&cpu) => Err(BuildError::UnitsCross { level: level.name, cpu }),
             None => Ok(()),
         }
@@ -110,7 +107,7 @@ impl Spans {
 
     /// Span of the CPU's domain at the level, if it has one.
     pub(crate) fn at(&self, level: usize, cpu: CpuId) -> Option<SpanId> {
-        *self.levels.get(level)?.get(cpu.index())?
+        *self.levels.get(level)?.get(cpu)?
     }
 
     /// Span of the CPU's domain just below the level, if it has one.
