@@ -71,6 +71,7 @@ fn pages(root: &Path) -> Result<Vec<GeneratedPage>> {
         (kernels, "additions", page::additions_table()),
         (kernels, "named kernels", page::kernels_table()),
         (kernels, "unchanged defaults", page::unchanged_defaults_table()),
+        (kernels, "rules", page::rules_table()),
         ("docs/book/src/validation/studies.md", "study results", study_results::table(root)?),
         (states, "boundary", pair_states::boundary(root)?),
         (states, "searches", pair_states::searches(root)?),

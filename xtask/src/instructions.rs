@@ -49,7 +49,8 @@ enum RunOutput {
 /// and frequencies. Most of them also print their summaries.
 fn standard_runs() -> Vec<StandardRun> {
     use RunOutput::{Json, Text};
-    let scn = |name, output, path: &str| StandardRun { name, options: &[], input: RunInput::File(path.to_owned()), output };
+    let scn =
+        |name, output, path: &str| StandardRun { name, options: &[], input: RunInput::File(path.to_owned()), output };
     let mix = |name, output, text| StandardRun { name, options: &[], input: RunInput::Text(text), output };
     let hello = |name, output, options| StandardRun {
         name,
@@ -286,8 +287,10 @@ mod tests {
 
     #[test]
     fn a_record_is_read_as_it_is_written() {
-        let counts =
-            |count| ProgramCounts { compiler: "rustc 1".to_owned(), counts: vec![("a-1".to_owned(), count), ("b".to_owned(), 7)] };
+        let counts = |count| ProgramCounts {
+            compiler: "rustc 1".to_owned(),
+            counts: vec![("a-1".to_owned(), count), ("b".to_owned(), 7)],
+        };
         let mut record = CountRecord::default();
         record.set(CountedProgram::Shipped, counts(4));
         record.set(CountedProgram::Plain, counts(5));

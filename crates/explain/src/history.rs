@@ -224,7 +224,7 @@ impl History {
             moved_at: START,
             candidates: Vec::new(),
             selections: Vec::new(),
-            wants_lags: sched.series().is_eevdf(),
+            wants_lags: sched.rules().fair_is_eevdf,
         }
     }
 

@@ -100,7 +100,7 @@ impl Rule for CutSlices {
     fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
         let is_due = self.samples.is_multiple_of(SAMPLES_PER_READ);
         self.samples += 1;
-        if !is_due || !machine.sched().series().is_eevdf() {
+        if !is_due || !machine.sched().rules().has_task_slices {
             return;
         }
         for (id, task) in tasks.iter() {

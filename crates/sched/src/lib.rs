@@ -43,4 +43,4 @@ pub mod types;
 pub use interface::{ctx, probe};
 pub use paths::{boot, resumable, sched};
 pub use state::{task, topology};
-pub use types::{commits, cpumask, features, ids, series, tunables, units, weight, work};
+pub use types::{commits, cpumask, features, ids, kernel_rules, series, tunables, units, weight, work};

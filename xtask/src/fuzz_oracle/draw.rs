@@ -144,7 +144,7 @@ impl ScenarioGenerator {
         self.line(&format!("end {}", self.end));
         self.instants = (0..3).map(|_| self.stream.draw_below(self.end)).collect();
         self.line("trace 3");
-        if self.series.is_eevdf() {
+        if self.series == KernelSeries::V6_12 {
             self.line("tracelag 1");
         }
         if self.stream.draw_one_in(3) {
@@ -286,7 +286,7 @@ impl ScenarioGenerator {
     /// Draws whether fair servers change. If so, a fair task arrives on each CPU at the start: the reference takes
     /// a server that no fair task has started yet for a task, and what follows is undefined.
     fn start_servers(&mut self) {
-        self.changes_servers = self.series.is_eevdf() && self.stream.draw_one_in(2);
+        self.changes_servers = self.series == KernelSeries::V6_12 && self.stream.draw_one_in(2);
         let nr_cpus = if self.changes_servers { self.nr_cpus } else { 0 };
         for cpu in 0..nr_cpus {
             self.line(&format!("task first{cpu} cpu={cpu} mask={cpu} run 1000 exit"));
@@ -342,7 +342,7 @@ impl ScenarioGenerator {
             }
             // Only fair tasks have a slice: for others the reference refuses the scenario.
             let is_fair = !["fifo=", "rr=", "idlepol", "dl="].iter().any(|policy| text.contains(policy));
-            if self.series.is_eevdf() && is_fair && self.stream.draw_one_in(3) {
+            if self.series == KernelSeries::V6_12 && is_fair && self.stream.draw_one_in(3) {
                 text.push_str(&format!(" slice={}", self.slice()));
             }
             if self.has_extensions {
@@ -405,7 +405,7 @@ impl ScenarioGenerator {
                 self.line(&change);
                 continue;
             }
-            if self.series.is_eevdf() && self.stream.draw_one_in(4) {
+            if self.series == KernelSeries::V6_12 && self.stream.draw_one_in(4) {
                 let change = self.eevdf_change(at, &task);
                 self.line(&change);
                 continue;

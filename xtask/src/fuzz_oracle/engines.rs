@@ -77,7 +77,11 @@ struct Pairs<'a> {
 impl<'a> Pairs<'a> {
     /// Builds the engines. If there is no tree, reports SKIPPED in CI and fails elsewhere.
     fn build(program: &'a Path, args: &FuzzOracleArgs, series: KernelSeries) -> Result<Option<Self>> {
-        let option = if series.is_eevdf() { "CONFIG_SCHED_HW_PRESSURE=n" } else { "CONFIG_SCHED_THERMAL_PRESSURE=n" };
+        let option = if series == KernelSeries::V6_12 {
+            "CONFIG_SCHED_HW_PRESSURE=n"
+        } else {
+            "CONFIG_SCHED_THERMAL_PRESSURE=n"
+        };
         let pair = |name: &str, options: &[&str]| -> Result<Option<TracePair<'a>>> {
             let engine = build_engine(program, args, name, options)?;
             Ok(engine.map(|engine| TracePair {

@@ -5,6 +5,7 @@ use crate::args::KernelsArgs;
 use crate::output::{Output, wrap};
 use crate::values::error::CliError;
 use fairlab_run::kernels::{self, Kernel};
+use fairlab_sched::kernel_rules::{KernelRule, KernelRules};
 use fairlab_sched::series::KernelSeries;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -16,8 +17,34 @@ struct KernelRow {
     rules: String,
     features: BTreeMap<&'static str, bool>,
     tunables: BTreeMap<&'static str, i64>,
+    /// Rules of the scheduler that Linux 6.1 does not have.
+    rules_since_6_1: Vec<RuleRow>,
     models: Vec<&'static str>,
     leaves_out: Vec<&'static str>,
+}
+
+/// Difference between the scheduler of a kernel and that of Linux 6.1.
+#[derive(Serialize)]
+struct RuleRow {
+    name: &'static str,
+    behaviour: &'static str,
+    /// First mainline release with the commit.
+    release: String,
+    commit: &'static str,
+    title: &'static str,
+}
+
+impl RuleRow {
+    fn new(rule: &KernelRule) -> Self {
+        let (major, minor) = rule.commit.release;
+        Self {
+            name: rule.name,
+            behaviour: rule.behaviour,
+            release: format!("{major}.{minor}"),
+            commit: rule.commit.id,
+            title: rule.commit.title,
+        }
+    }
 }
 
 pub(crate) fn kernels(output: &mut Output, args: &KernelsArgs) -> Result<(), CliError> {
@@ -26,6 +53,7 @@ pub(crate) fn kernels(output: &mut Output, args: &KernelsArgs) -> Result<(), Cli
         rules: kernel.series().to_string(),
         features: kernel.features().into_iter().map(|(feature, on)| (feature.name(), on)).collect(),
         tunables: kernel.tunables().into_iter().map(|(info, value)| (info.name, value)).collect(),
+        rules_since_6_1: KernelRules::list_of(kernel.series()).iter().map(RuleRow::new).collect(),
         models: kernel.modelled_changes(),
         leaves_out: kernel.unmodelled_changes(),
     };
@@ -85,6 +113,16 @@ fn kernel_text(output: &Output, row: &KernelRow) -> String {
     if row.models.is_empty() {
         page.push_str(&wrap(&format!("  the rules of {} without changes", row.rules), 4));
     }
+    if !row.rules_since_6_1.is_empty() {
+        page.push_str(&format!(
+            "\n{} rules that 6.1 does not have, with release and commit\n",
+            row.rules_since_6_1.len()
+        ));
+    }
+    page.extend(row.rules_since_6_1.iter().map(|rule| {
+        let RuleRow { behaviour, release, commit, .. } = rule;
+        wrap(&format!("  - {behaviour} ({release}, {commit})"), 4)
+    }));
     page.extend(row.models.iter().map(|what| wrap(&format!("  - {what}"), 4)));
     page.extend(row.leaves_out.iter().map(|what| wrap(&format!("  - as in 6.1: {what}"), 4)));
     page

@@ -49,7 +49,7 @@ pub(crate) fn text(seed: u64, series: KernelSeries) -> (u32, String) {
     groups(&mut draw, nr_groups);
     let families = tasks(&mut draw, nr_cpus, nr_tasks, nr_groups, length_us);
     changes(&mut draw, nr_cpus, nr_groups, &families, length_us);
-    if series.is_eevdf() {
+    if series == KernelSeries::V6_12 {
         changes_of_eevdf(&mut draw, nr_cpus, &families, length_us);
     }
     (nr_cpus as u32, draw.text)
@@ -105,7 +105,7 @@ fn switches(draw: &mut ScenarioWriter, series: KernelSeries) {
             draw.line(&format!("feature {} {on}", feature.name()));
         }
     }
-    if series.is_eevdf() {
+    if series == KernelSeries::V6_12 {
         if draw.stream.draw_one_in(3) {
             let slice = draw.micros(20_000);
             draw.line(&format!("tune base_slice_ns {}", 1000 * slice));

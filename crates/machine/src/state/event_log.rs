@@ -105,7 +105,7 @@ impl<W: Write> EventLog<W> {
             "has_smt": !hardware.smt_shares.is_empty(),
             "scale_work": hardware.scale_work,
             "built_in": machine.as_built_in().is_some(),
-            "has_servers": machine.as_built_in().is_some_and(|machine| machine.sched().series().is_eevdf()),
+            "has_servers": machine.as_built_in().is_some_and(|machine| machine.sched().rules().has_fair_server),
         }));
         let domains = &hardware.frequency_domains;
         for index in 0..hardware.nr_cpus() {

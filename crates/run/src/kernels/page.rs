@@ -5,6 +5,7 @@ use super::additions::{ADDITIONS, Addition};
 use super::{Kernel, all};
 use fairlab_sched::commits::Commit;
 use fairlab_sched::features::{Feature, Release};
+use fairlab_sched::kernel_rules::{KernelRule, KernelRules};
 use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::TUNABLES;
 use std::fmt::Write;
@@ -99,6 +100,16 @@ pub fn unchanged_defaults_table() -> String {
     for info in TUNABLES.iter().filter(|info| info.exists_in(KernelSeries::V6_1) && info.former_values.is_empty()) {
         let value = info.default.of_machine(KernelSeries::V6_1, 8);
         let _ = writeln!(text, "| `{}` | {value} |", info.name);
+    }
+    text
+}
+
+/// Returns the table of the rules that the scheduler of 6.12 has and that of 6.1 does not have.
+pub fn rules_table() -> String {
+    let mut text = "| since | rule | behaviour | commit |\n|---|---|---|---|\n".to_owned();
+    for KernelRule { name, behaviour, commit } in KernelRules::ALL {
+        let Commit { id, title, .. } = commit;
+        let _ = writeln!(text, "| {} | `{name}` | {behaviour} | `{id}` {title} |", release(commit.release));
     }
     text
 }

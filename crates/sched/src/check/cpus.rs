@@ -135,7 +135,7 @@ fn check_rq(sched: &Sched, rq: &Rq, recount: &CpuRecount) -> CheckResult {
     if sched.features.has(Feature::UtilEst) {
         let kept = root.avg.util_est.enqueued;
         // 6.12 subtracts a task's estimate twice if the task leaves the class while its dequeue is delayed.
-        let is_right = kept == recount.util_est || (sched.series().is_eevdf() && kept < recount.util_est);
+        let is_right = kept == recount.util_est || (sched.rules.delays_dequeue && kept < recount.util_est);
         ensure!(is_right, "{cpu:?} has estimated utilisation {kept}, but that of its tasks is {}", recount.util_est);
     }
     ensure!(

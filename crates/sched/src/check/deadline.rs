@@ -81,7 +81,7 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> CheckResult {
         dl.earliest_curr,
         sched.dl_root.cpudl.deadline_of(cpu)
     );
-    let is_overloaded = if sched.series.is_eevdf() {
+    let is_overloaded = if sched.rules.dl_overload_by_pushable {
         recount.nr_pushable > 0
     } else {
         recount.nr_migratory > 0 && recount.nr_queued > 1

@@ -36,7 +36,7 @@ pub(crate) fn check(sched: &Sched, recounts: &mut alloc::vec::Vec<FairRecount>) 
         check_timeline(sched, id, cfs_rq)?;
         check_marks(sched, id, cfs_rq)?;
         check_average(id, cfs_rq)?;
-        if sched.series().is_eevdf() {
+        if sched.rules.fair_is_eevdf {
             check_lags(sched, id, cfs_rq)?;
         }
     }
@@ -75,7 +75,7 @@ fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     let mut before: Option<u64> = None;
     for (key, entity) in cfs_rq.timeline.iter() {
         let se = &sched.entities[entity];
-        let own_key = if sched.series().is_eevdf() { se.deadline } else { se.vruntime };
+        let own_key = if sched.rules.sorts_by_deadline { se.deadline } else { se.vruntime };
         ensure!(se.on_rq && se.cfs_rq == id && own_key == key, "{entity:?} waits on {id:?} with {key}, but is {se:?}");
         ensure!(
             before.is_none_or(|before| !vruntime_before(key, before)),
@@ -151,7 +151,7 @@ fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> CheckResult {
             let (all, runnable) = (u64::from(below.h_nr_running), u64::from(below.h_nr_runnable));
             // When the dequeue of a task is delayed or the task wakes up, 6.12 leaves the entities above as they are.
             let is_right =
-                if sched.series().is_eevdf() { se.runnable_weight <= all } else { se.runnable_weight == runnable };
+                if sched.rules.delays_dequeue { se.runnable_weight <= all } else { se.runnable_weight == runnable };
             ensure!(
                 below.throttle_count > 0 || !se.on_rq || is_right,
                 "runnable_weight of {id:?} is {}, but the number of runnable tasks below is {runnable} of {all}",

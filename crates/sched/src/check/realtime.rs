@@ -77,7 +77,7 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> CheckResult {
         rt.highest_curr,
         rt.highest_next
     );
-    let is_overloaded = if sched.series.is_eevdf() {
+    let is_overloaded = if sched.rules.rt_overload_by_pushable {
         rt.pushable.first().is_some()
     } else {
         recount.nr_migratory > 0 && nr_running > 1

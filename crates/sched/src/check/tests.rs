@@ -17,7 +17,7 @@ fn busy() -> (GoldenTestMachine, TaskId, TaskId) {
 
 fn busy_in(series: KernelSeries) -> (GoldenTestMachine, TaskId, TaskId) {
     let mut rig = GoldenTestMachine::new();
-    rig.sched.series = series;
+    rig.sched.set_series(series);
     rig.sched.boot(crate::types::units::Nanos::ZERO);
     let (group, _) = rig.group();
     let fork = |sched: &mut Sched, ctx: &mut Ctx<'_>, group| {
@@ -35,7 +35,7 @@ fn busy_in(series: KernelSeries) -> (GoldenTestMachine, TaskId, TaskId) {
     let (running, waiting) = rig.with(|sched, ctx| {
         let running = fork(sched, ctx, group);
         sched.handle_reschedule(ctx);
-        (running, fork(sched, ctx, crate::types::ids::GroupId::ROOT))
+        (running, fork(sched, ctx, GroupId::ROOT))
     });
     assert_eq!(rig.sched.curr(CPU), running);
     assert_eq!(rig.sched.check_invariants(), Ok(()));

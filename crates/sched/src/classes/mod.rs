@@ -28,7 +28,7 @@ impl State {
     ///
     /// In 6.12 a task that sleeps may stay queued; it leaves later.
     pub(crate) fn deactivate_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: DequeueFlags) {
-        if flags.sleep && self.series.is_eevdf() {
+        if flags.sleep && self.rules.delays_dequeue {
             if self.dequeue_task(ctx, rq, task, flags) {
                 self.tasks[task].on_rq = OnRq::No;
             }
@@ -48,8 +48,8 @@ impl State {
         }
         let class = p.class;
         // 6.12 counts the clamps of a task afterwards.
-        let is_eevdf = self.series.is_eevdf();
-        if !is_eevdf {
+        let is_after = self.rules.counts_clamps_after_enqueue;
+        if !is_after {
             self.uclamp_rq_inc(cpu, task);
         }
         match class {
@@ -59,7 +59,7 @@ impl State {
             SchedClass::Stop => self.add_nr_running(cpu, 1),
             SchedClass::Idle => unreachable!("tasks of this class are never enqueued: {task:?}"),
         }
-        if is_eevdf && !self.entities[self.tasks[task].se].is_delayed {
+        if is_after && !self.entities[self.tasks[task].se].is_delayed {
             self.uclamp_rq_inc(cpu, task);
         }
         if self.has_throttled {
@@ -105,7 +105,7 @@ impl State {
                 se.exec_start = now;
             }
             SchedClass::Idle => {
-                if self.series.is_eevdf() {
+                if self.rules.has_fair_server {
                     self.dl_server_update_idle_time(cpu, task);
                 }
             }
@@ -157,7 +157,7 @@ impl State {
         let (from, se, class, state, is_migrating) = (p.cpu, p.se, p.class, p.state, p.is_migrating());
         ctx.report(Event::Migrate { task, from, to, on: ctx.cpu });
         if from != to && class == SchedClass::Fair {
-            if state == TaskState::Waking && !self.series.is_eevdf() {
+            if state == TaskState::Waking && !self.rules.keeps_vruntime_absolute {
                 let min_vruntime = self.cfs_rqs[self.entities[se].cfs_rq].min_vruntime;
                 let entity = &mut self.entities[se];
                 entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);

@@ -62,7 +62,7 @@ impl Sched {
             return false;
         }
         let is_preferred = sched_asym_prefer(env.dst_cpu, env.src_cpu);
-        if !self.series().is_eevdf() {
+        if !self.rules.asym_needs_idle_core {
             return is_preferred;
         }
         self.sched_use_asym_prio(env.sd, env.dst_cpu)

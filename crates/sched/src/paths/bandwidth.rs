@@ -82,7 +82,7 @@ impl Sched {
     /// A cfs_rq is unthrottled with 1 ns of runtime. The distribution ends when no cfs_rq is throttled or the
     /// pool is empty.
     fn distribute_cfs_runtime(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
-        if self.series().is_eevdf() {
+        if self.rules.unthrottles_asynchronously {
             while self.distribute_once(ctx, group) && self.groups[group].bandwidth.runtime > 0 {}
             return;
         }

@@ -117,7 +117,7 @@ impl Sched {
         let new_prio = normal_prio(policy, p.nice).min(inherited);
         let rq = self.rq_lock_clocked(ctx, cpu);
         // In 6.12, a fair policy without a slice resets the slice.
-        let sets_slice = self.series().is_eevdf() && matches!(policy, Policy::Normal | Policy::Batch);
+        let sets_slice = self.rules.has_task_slices && matches!(policy, Policy::Normal | Policy::Batch);
         let new_slice = slice.unwrap_or_default();
         let p = &self.tasks[task];
         // A slice is 0 if it was taken from a base slice of 0.
@@ -445,7 +445,7 @@ impl Sched {
     /// # Errors
     /// `-EINVAL` if the task has another policy than SCHED_NORMAL and SCHED_BATCH, `-EBUSY` if it inherits a deadline.
     pub fn set_slice(&mut self, ctx: &mut Ctx<'_>, task: TaskId, slice: Nanos) -> Result<(), i32> {
-        if !self.series().is_eevdf() {
+        if !self.rules.has_task_slices {
             return Ok(());
         }
         let policy = self.tasks[task].policy;
@@ -473,7 +473,7 @@ impl Sched {
     /// # Errors
     /// `-EINVAL` if the kernel does not accept the values, `-EBUSY` if the CPU is offline or less bandwidth is free.
     pub fn set_fair_server(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, runtime: Nanos, period: Nanos) -> Result<(), i32> {
-        if !self.series().is_eevdf() {
+        if !self.rules.has_fair_server {
             return Ok(());
         }
         if runtime > period || !SERVER_PERIOD_NS.contains(&period.0) {
@@ -502,7 +502,7 @@ impl Sched {
     fn detach_task_cfs_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let se = self.tasks[task].se;
         let cfs_rq = self.entities[se].cfs_rq;
-        if !self.series().is_eevdf() && !self.is_vruntime_relative(task) {
+        if !self.rules.keeps_vruntime_absolute && !self.is_vruntime_relative(task) {
             self.place_entity(cfs_rq, se, Placement::Wakeup);
             let min_vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
             let entity = &mut self.entities[se];
@@ -514,7 +514,7 @@ impl Sched {
     fn attach_task_cfs_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let se = self.tasks[task].se;
         self.attach_entity_cfs_rq(ctx, se);
-        if !self.series().is_eevdf() && !self.is_vruntime_relative(task) {
+        if !self.rules.keeps_vruntime_absolute && !self.is_vruntime_relative(task) {
             let min_vruntime = self.cfs_rqs[self.entities[se].cfs_rq].min_vruntime;
             let entity = &mut self.entities[se];
             entity.vruntime = entity.vruntime.wrapping_add(min_vruntime);

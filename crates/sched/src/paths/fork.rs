@@ -36,7 +36,7 @@ impl Sched {
         self.report_priority(ctx, task);
         if self.tasks[task].class == SchedClass::Fair {
             self.set_task_max_allowed_capacity(task);
-            if !self.series().is_eevdf() {
+            if !self.rules.places_new_task_on_enqueue {
                 let rq = self.rq_lock(ctx.cpu);
                 self.task_fork_fair(ctx, &rq, task);
             }

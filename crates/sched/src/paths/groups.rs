@@ -37,7 +37,7 @@ impl Sched {
             self.entities.push(se);
             let mut queue = CfsRq::new(cpu, group);
             queue.timeline = Timeline::with_capacity(GROUP_TIMELINE_CAPACITY);
-            if self.series.is_eevdf() {
+            if self.rules.propagates_min_slice {
                 queue.slice_tree = SliceTree::with_capacity(GROUP_TIMELINE_CAPACITY);
             }
             queue.entity = Some(entity);

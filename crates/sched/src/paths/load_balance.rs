@@ -294,7 +294,7 @@ impl Sched {
         }
         self.refresh_lb_cache_in(env.sd);
         let group = &self.domains.groups[self.domains.domains[env.sd].groups];
-        if self.series().is_eevdf() {
+        if self.rules.balances_from_idle_core {
             return self.idle_balancer(env, group).unwrap_or(group.balance_cpu) == env.dst_cpu;
         }
         let idle = group.balance_mask.first_and_and(&env.cpus, self.lb_cache.idle());
@@ -348,7 +348,7 @@ impl Sched {
 
     /// Whether a pass counts no failures and lets the interval be because it looked for a misfit task (6.12).
     fn spares_misfit(&self, env: &LbEnv) -> bool {
-        env.migration == MigrationType::Misfit && self.series().is_eevdf()
+        env.migration == MigrationType::Misfit && self.rules.spares_misfit_interval
     }
 
     /// Requests a push of the running task of the busiest runqueue, under its lock.

@@ -267,7 +267,7 @@ impl Sched {
     /// Whether a task was pulled, or the CPU has received work meanwhile. In 6.12 the latter counts only if a pass has
     /// noticed it.
     fn newidle_may_stop(&self, path: &NewIdleBalance) -> bool {
-        if self.series().is_eevdf() {
+        if self.rules.newidle_stops_by_verdict {
             return path.pulled || !path.continue_balancing;
         }
         let rq = &self.rqs[path.cpu];

@@ -95,7 +95,7 @@ impl Sched {
         let rq = self.rq_lock(cpu);
         self.begin_clock_skip(cpu);
         self.update_rq_clock(ctx, &rq);
-        if self.series.is_eevdf() {
+        if self.rules.ends_clock_skip_early {
             self.end_clock_skip(cpu);
         }
         if self.stays_idle(cpu) {
@@ -117,7 +117,7 @@ impl Sched {
     /// newly-idle balancing (`SM_IDLE`).
     fn stays_idle(&self, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu];
-        self.series.is_eevdf() && rq.curr == rq.idle && rq.nr_running == 0
+        self.rules.idle_reenters_early && rq.curr == rq.idle && rq.nr_running == 0
     }
 
     /// Resumes `schedule()` after newly-idle balancing has yielded.
@@ -154,7 +154,7 @@ impl Sched {
     /// left for the next `schedule()`, which then misses the time until it.
     #[inline]
     fn end_clock_skip_late(&mut self, cpu: CpuId) {
-        if !self.series.is_eevdf() {
+        if !self.rules.ends_clock_skip_early {
             self.end_clock_skip(cpu);
         }
     }
@@ -216,7 +216,7 @@ impl Sched {
             match brought {
                 Some(NewIdleResult::Retry) => return self.pick_among_classes(ctx, rq, prev),
                 Some(NewIdleResult::Nothing) => {
-                    if self.series.is_eevdf() && prev == self.rqs[cpu].idle {
+                    if self.rules.picks_before_put && prev == self.rqs[cpu].idle {
                         return Some(prev);
                     }
                     self.put_prev_task(ctx, rq, prev);
@@ -224,7 +224,7 @@ impl Sched {
                 }
                 Some(NewIdleResult::Pulled) | None => {}
             }
-            if self.series.is_eevdf() {
+            if self.rules.picks_before_put {
                 if let Some(next) = self.pick_next_task_eevdf(ctx, rq, prev) {
                     return Some(next);
                 }
@@ -248,7 +248,7 @@ impl Sched {
 
     /// Picks a task after the classes have tried to pull work.
     fn pick_after_balance(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> TaskId {
-        if self.series.is_eevdf()
+        if self.rules.picks_before_put
             && let Some(next) = self.pick_without_put(ctx, rq, prev)
         {
             return next;
@@ -308,7 +308,7 @@ impl Sched {
         {
             return true;
         }
-        let has_work = if self.series.is_eevdf() {
+        let has_work = if self.rules.fair_balance_counts_fair_only {
             self.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0
         } else {
             self.rqs[cpu].nr_running > 0
@@ -361,7 +361,7 @@ impl Sched {
         self.rqs[cpu].stats.sched_goidle += 1;
         self.update_idle_rq_clock_pelt(cpu);
         let idle = self.rqs[cpu].idle;
-        if self.series.is_eevdf() {
+        if self.rules.has_fair_server {
             let se = self.tasks[idle].se;
             self.entities[se].exec_start = self.rqs[cpu].clock_task;
         }

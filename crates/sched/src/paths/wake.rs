@@ -289,7 +289,7 @@ impl Sched {
         if !may_wait || !self.tasks[task].cpus_allowed.contains(cpu) {
             return false;
         }
-        let is_stopper = || self.tasks[task].class == SchedClass::Stop && self.series().is_eevdf();
+        let is_stopper = || self.tasks[task].class == SchedClass::Stop && self.rules.wakes_stoppers_directly;
         if !self.domains.cpus_share_cache(this_cpu, cpu) {
             return !is_stopper();
         }
@@ -303,8 +303,8 @@ impl Sched {
             return;
         }
         // 6.12 clears it at the end, so that the CPU does not count as idle meanwhile.
-        let is_eevdf = self.series().is_eevdf();
-        if !is_eevdf {
+        let is_last = self.rules.clears_ttwu_pending_last;
+        if !is_last {
             self.set_ttwu_pending(cpu, false);
         }
         let rq = self.rq_lock_clocked(ctx, cpu);
@@ -312,7 +312,7 @@ impl Sched {
             let migrated = self.tasks[task].remote_wakeup;
             self.ttwu_do_activate(ctx, &rq, task, EnqueueFlags { migrated, ..EnqueueFlags::default() });
         }
-        if is_eevdf {
+        if is_last {
             self.set_ttwu_pending(cpu, false);
         }
     }
@@ -369,14 +369,14 @@ impl Sched {
         let cpu = self.tasks[task].cpu;
         ctx.report(Event::Waking { task, cpu, on: ctx.cpu });
         let rq = self.rq_lock_clocked(ctx, cpu);
-        let is_eevdf = self.series().is_eevdf();
+        let is_trimmed = self.rules.trims_runnable_wakeup;
         // 6.12 does no more for a task that still runs.
-        if !is_eevdf || !self.tasks[task].on_cpu {
+        if !is_trimmed || !self.tasks[task].on_cpu {
             self.check_preempt_curr(ctx, &rq, task, false);
         }
         ctx.report(Event::Wakeup { task, cpu, is_new: false, on: ctx.cpu });
         self.report_lags(ctx, task, LagMoment::Wakeup);
-        if !is_eevdf {
+        if !is_trimmed {
             self.task_woken(ctx, cpu, task);
             self.end_idle_period(cpu);
         }

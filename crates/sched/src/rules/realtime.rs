@@ -28,7 +28,7 @@ impl State {
         }
         // Since 6.12 a deadline task does not count here.
         let curr = &self.tasks[self.rqs[prev].curr];
-        let counts = !self.series.is_eevdf() || curr.class != SchedClass::Deadline;
+        let counts = !self.rules.rt_task_excludes_dl || curr.class != SchedClass::Deadline;
         let is_blocked = counts && self.is_curr_in_the_way(prev, task);
         if !is_blocked && self.rt_task_fits_capacity(task, prev) {
             return prev;

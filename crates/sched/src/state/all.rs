@@ -27,6 +27,7 @@ use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::features::FeatureSet;
 use crate::types::ids::{CfsRqId, CpuId, CpusetId, EntityId, GroupId, TaskId};
+use crate::types::kernel_rules::KernelRules;
 use crate::types::pelt::SchedAvg;
 use crate::types::series::KernelSeries;
 use crate::types::tunables::Tunables;
@@ -48,7 +49,9 @@ pub struct SchedConfig {
 /// State of the scheduler on all CPUs of a machine: runqueues, tasks, groups, sched domains and settings.
 #[derive(Clone, Debug)]
 pub struct State {
-    pub(crate) series: KernelSeries,
+    /// Kernel whose rules the scheduler follows.
+    series: KernelSeries,
+    pub(crate) rules: KernelRules,
     pub(crate) features: FeatureSet,
     pub(crate) tunables: Tunables,
     pub(crate) tick_ns: u64,
@@ -113,11 +116,13 @@ impl State {
         let SchedConfig { topology, tick_ns, jiffies, series } = config;
         let nr_cpus = topology.cpus.len();
         let hz = hz(tick_ns);
-        let domains =
-            build_sched_domains(&topology, &BuildParams { jiffies, hz: hz as u32, series, ..BuildParams::default() })?;
+        let rules = KernelRules::of_series(series);
+        let params = BuildParams { jiffies, hz: hz as u32, ..BuildParams::new(rules) };
+        let domains = build_sched_domains(&topology, &params)?;
         let tunables = Tunables::of_machine(series, nr_cpus);
         let mut state = Self {
             series,
+            rules,
             features: FeatureSet::default(),
             tunables,
             tick_ns,
@@ -160,7 +165,7 @@ impl State {
             state.rqs.push(Rq::new(cpu, idle, stop, capacity, jiffies));
             let mut root = CfsRq::new(cpu, GroupId::ROOT);
             root.timeline = Timeline::with_capacity(ROOT_TIMELINE_CAPACITY);
-            if series.is_eevdf() {
+            if rules.propagates_min_slice {
                 root.slice_tree = SliceTree::with_capacity(ROOT_TIMELINE_CAPACITY);
             }
             state.cfs_rqs.push(root);
@@ -228,6 +233,18 @@ impl State {
     /// Kernel whose rules the scheduler follows.
     pub fn series(&self) -> KernelSeries {
         self.series
+    }
+
+    /// Rules of the kernel.
+    #[inline]
+    pub fn rules(&self) -> &KernelRules {
+        &self.rules
+    }
+
+    /// Changes the kernel of a running scheduler.
+    #[cfg(test)]
+    pub(crate) fn set_series(&mut self, series: KernelSeries) {
+        (self.series, self.rules) = (series, KernelRules::of_series(series));
     }
 
     /// Tunables that are in effect.

@@ -11,7 +11,6 @@ use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::task::Uclamp;
 use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::pelt::SchedAvg;
-use crate::types::series::KernelSeries;
 use crate::types::units::{Capacity, Nanos};
 
 /// Values of a CPU at one moment, under the kernel's names.
@@ -118,9 +117,10 @@ impl State {
             h_nr_running: cfs_rq.h_nr_running,
             nr_switches: rq.nr_switches,
             cfs_avg: cfs_rq.avg,
-            min_vruntime: match self.series {
-                KernelSeries::V6_1 => cfs_rq.min_vruntime,
-                KernelSeries::V6_12 => cfs_rq.virtual_time.zero_vruntime,
+            min_vruntime: if self.rules.has_zero_vruntime {
+                cfs_rq.virtual_time.zero_vruntime
+            } else {
+                cfs_rq.min_vruntime
             },
             clock: rq.clock,
             clock_task: rq.clock_task,

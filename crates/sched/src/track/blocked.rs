@@ -72,7 +72,7 @@ impl State {
     /// Whether a cfs_rq has no weight, no sums, and no child in the list just before it.
     pub(crate) fn cfs_rq_is_decayed(&self, id: CfsRqId) -> bool {
         let cfs_rq = &self.cfs_rqs[id];
-        let has_share = self.series.is_eevdf() && cfs_rq.tg_load_avg_contrib != 0;
+        let has_share = self.rules.lists_cfs_rq_with_share && cfs_rq.tg_load_avg_contrib != 0;
         cfs_rq.load.weight == 0 && cfs_rq.avg.is_decayed() && !self.child_cfs_rq_on_list(id) && !has_share
     }
 

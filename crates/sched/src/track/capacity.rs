@@ -8,7 +8,7 @@ use crate::state::State;
 use crate::state::rq::Rq;
 use crate::state::topology::{CapacityId, DomainId, SchedDomain, SchedGroup, SdFlags};
 use crate::types::ids::CpuId;
-use crate::types::series::KernelSeries;
+use crate::types::kernel_rules::KernelRules;
 use crate::types::units::{Capacity, msecs_to_jiffies};
 
 /// Capacity of a set of CPUs: the sum, and the weakest and strongest CPU.
@@ -39,8 +39,8 @@ impl Rq {
 ///
 /// Interrupt time reduces everything else in proportion, because the clocks of the other averages do not
 /// include it.
-pub(crate) fn scale_rt_capacity(rq: &Rq, series: KernelSeries) -> Capacity {
-    if series.is_eevdf() {
+pub(crate) fn scale_rt_capacity(rq: &Rq, rules: KernelRules) -> Capacity {
+    if rules.uses_actual_capacity {
         let max = rq.actual_capacity();
         let irq = rq.avg_irq.util_avg;
         let used = rq.avg_rt.util_avg + rq.avg_dl.util_avg;
@@ -94,7 +94,7 @@ impl State {
         let id = group.capacity;
         let sum = match domain.child {
             None => {
-                let capacity = scale_rt_capacity(&self.rqs[cpu], self.series);
+                let capacity = scale_rt_capacity(&self.rqs[cpu], self.rules);
                 self.set_cpu_capacity(cpu, capacity);
                 CapacitySum::NONE.with(capacity, capacity, capacity)
             }

@@ -67,7 +67,7 @@ impl State {
 
     /// Capacity that thermal pressure leaves of a CPU, to compare with lower clamps.
     fn capacity_under_pressure(&self, rq: &Rq) -> Capacity {
-        if self.series.is_eevdf() { rq.actual_capacity() } else { rq.cpu_capacity_orig - rq.thermal_pressure }
+        if self.rules.uses_actual_capacity { rq.actual_capacity() } else { rq.cpu_capacity_orig - rq.thermal_pressure }
     }
 
     /// Utilisation and clamps of a task.

@@ -39,7 +39,7 @@ impl State {
 
     /// Whether a CPU is as large as the largest one that a task may use: in 6.12, such a task is no misfit.
     fn is_largest_allowed(&self, task: TaskId, cpu: CpuId) -> bool {
-        self.series.is_eevdf() && self.tasks[task].max_allowed_capacity == self.rqs[cpu].cpu_capacity_orig
+        self.rules.knows_allowed_capacity && self.tasks[task].max_allowed_capacity == self.rqs[cpu].cpu_capacity_orig
     }
 
     /// Determines the capacity of the largest CPU that a task may use: `set_task_max_allowed_capacity()` (6.12).
@@ -59,7 +59,7 @@ impl State {
     pub(crate) fn check_misfit_status(&self, cpu: CpuId, sd: DomainId) -> bool {
         let rq = &self.rqs[cpu];
         rq.misfit_task_load > 0
-            && (self.series.is_eevdf()
+            && (self.rules.knows_allowed_capacity
                 || rq.cpu_capacity_orig < self.domains.root.max_cpu_capacity
                 || check_cpu_capacity(rq, &self.domains.domains[sd]))
     }

@@ -16,11 +16,11 @@ impl State {
     /// Resets the requested clamps of a task whose policy has changed, unless the task has its own
     /// (`__setscheduler_uclamp()`).
     pub(crate) fn reset_uclamp(&mut self, task: TaskId) {
-        let is_eevdf = self.series.is_eevdf();
         let p = &mut self.tasks[task];
         if !p.has_uclamp {
-            // Since 6.12 deadline tasks do not count as real-time tasks.
-            let counts = p.class >= SchedClass::RealTime && (!is_eevdf || p.class != SchedClass::Deadline);
+            // Deadline tasks may not count as real-time tasks.
+            let counts =
+                p.class >= SchedClass::RealTime && (!self.rules.rt_task_excludes_dl || p.class != SchedClass::Deadline);
             let min = if counts { RT_DEFAULT_MIN } else { 0 };
             p.uclamp = Uclamp { min, ..Uclamp::default() };
         }

@@ -10,6 +10,7 @@ pub mod cpumask;
 pub mod features;
 pub mod idle_type;
 pub mod ids;
+pub mod kernel_rules;
 pub mod pelt;
 pub mod runtime_limit;
 pub mod series;

@@ -11,3 +11,9 @@ mod machine;
 mod oracle;
 mod recorded;
 mod rules;
+
+use fairlab_sched::kernel_rules::KernelRules;
+use fairlab_sched::series::KernelSeries;
+
+/// Rules of the kernel whose domains are compared.
+const RULES: KernelRules = KernelRules::of_series(KernelSeries::V6_1);

@@ -6,6 +6,7 @@
 use super::ScenarioGenerator;
 use fairlab_machine::streams::RandomStream;
 use fairlab_sched::features::Feature;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::tunables::{TunableInfo, TunableStatement};
 
 /// Number of mutexes of a scenario.
@@ -113,7 +114,7 @@ impl ScenarioGenerator {
             options.push_str(&format!(" cpuset=s{}", self.stream.draw_below(self.cpusets)));
         }
         // What tasks reclaim beside fair servers, and after hotplug, is in the list of differences.
-        if !self.has_hotplug && !self.series.is_eevdf() && self.stream.draw_one_in(4) {
+        if !self.has_hotplug && self.series != KernelSeries::V6_12 && self.stream.draw_one_in(4) {
             options.push_str(" reclaim");
         }
         options

@@ -228,17 +228,16 @@ impl State {
     pub(crate) fn prio_changed_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let p = &self.tasks[task];
         let (cpu, deadline, is_queued) = (p.cpu, p.dl.deadline, p.is_queued());
-        let is_eevdf = self.series.is_eevdf();
         let rq = &mut self.rqs[cpu];
         let is_current = rq.curr == task;
-        if !is_queued && (is_eevdf || !is_current) {
+        if !is_queued && (self.rules.dl_change_reschedules_others || !is_current) {
             return;
         }
         if !rq.dl.overloaded {
             rq.callbacks.queue(BalanceCallback::DlPull);
         }
         let curr = &self.tasks[rq.curr];
-        let needs_resched = if is_eevdf && !is_current {
+        let needs_resched = if self.rules.dl_change_reschedules_others && !is_current {
             curr.class != SchedClass::Deadline || time_before(deadline, curr.dl.deadline)
         } else {
             time_before(rq.dl.earliest_curr, deadline)

@@ -33,7 +33,7 @@ impl State {
         if is_first {
             dl.earliest_next = p.dl.deadline;
         }
-        if self.series.is_eevdf() {
+        if self.rules.dl_overload_by_pushable {
             self.update_dl_overload(cpu);
         }
     }
@@ -48,7 +48,7 @@ impl State {
         if let Some((deadline, _)) = dl.pushable.first().filter(|_| was_first) {
             dl.earliest_next = deadline;
         }
-        if self.series.is_eevdf() {
+        if self.rules.dl_overload_by_pushable {
             self.update_dl_overload(cpu);
         }
     }
@@ -56,10 +56,13 @@ impl State {
     /// Updates whether a CPU is overloaded: it has several deadline tasks, and at least one may migrate
     /// (`update_dl_migration()`). In 6.12 it has pushable ones.
     pub(crate) fn update_dl_overload(&mut self, cpu: CpuId) {
-        let is_eevdf = self.series.is_eevdf();
         let rq = &mut self.rqs[cpu];
         let (dl, is_online) = (&mut rq.dl, rq.online);
-        let is_overloaded = if is_eevdf { !dl.pushable.is_empty() } else { dl.nr_migratory > 0 && dl.nr_running > 1 };
+        let is_overloaded = if self.rules.dl_overload_by_pushable {
+            !dl.pushable.is_empty()
+        } else {
+            dl.nr_migratory > 0 && dl.nr_running > 1
+        };
         if core::mem::replace(&mut dl.overloaded, is_overloaded) == is_overloaded || !is_online {
             return;
         }

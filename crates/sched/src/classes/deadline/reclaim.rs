@@ -61,7 +61,7 @@ impl State {
         let u_extra = most.wrapping_sub(self.dl_root.admitted_per_cpu);
         let own = self.tasks[task].dl.dl_bw;
         let unused = u_inactive.wrapping_add(u_extra);
-        if self.series.is_eevdf() {
+        if self.rules.reclaims_from_max_bw {
             // 6.12 multiplies either share by the reciprocal.
             let share = if unused > most.wrapping_sub(own) { own } else { most - unused };
             return delta_ns.wrapping_mul((share * ratio) >> RATIO_SHIFT) >> BW_SHIFT;

@@ -151,8 +151,8 @@ impl State {
             return;
         }
         // 6.12 starts the timer last.
-        let (uses_hrtick, is_eevdf) = (self.features.has(Feature::HrtickDl), self.series.is_eevdf());
-        if uses_hrtick && !is_eevdf {
+        let (uses_hrtick, is_last) = (self.features.has(Feature::HrtickDl), self.rules.starts_hrtick_dl_last);
+        if uses_hrtick && !is_last {
             self.start_hrtick_dl(ctx, cpu, task);
         }
         let rq = &mut self.rqs[cpu];
@@ -163,7 +163,7 @@ impl State {
             let now = self.rq_clock_pelt(cpu);
             self.update_dl_rq_load_avg(ctx, cpu, now, false);
         }
-        if uses_hrtick && is_eevdf {
+        if uses_hrtick && is_last {
             self.start_hrtick_dl(ctx, cpu, task);
         }
     }

@@ -9,7 +9,6 @@ use crate::state::entity::vruntime_before;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, EntityId, TaskId};
-use crate::types::series::KernelSeries;
 use crate::types::weight::calc_delta_fair;
 
 impl CfsRq {
@@ -44,7 +43,7 @@ impl State {
         se.sum_exec_runtime += delta;
         se.vruntime = se.vruntime.wrapping_add(calc_delta_fair(delta, &mut se.load));
         let (running, task) = (se.on_rq.then_some(se.vruntime), se.task());
-        if self.series.is_eevdf() {
+        if self.rules.fair_is_eevdf {
             return self.finish_charge_eevdf(ctx, id, curr, delta);
         }
         self.cfs_rqs[id].advance_min_vruntime(running);
@@ -77,24 +76,22 @@ impl State {
     /// Adds a waiting entity to the timeline of its cfs_rq.
     #[inline]
     pub(crate) fn insert_into_timeline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        match self.series {
-            KernelSeries::V6_1 => {
-                let vruntime = self.entities[se].vruntime;
-                self.cfs_rqs[cfs_rq].timeline.insert(vruntime, se);
-            }
-            KernelSeries::V6_12 => self.insert_by_deadline(cfs_rq, se),
+        if self.rules.sorts_by_deadline {
+            self.insert_by_deadline(cfs_rq, se);
+        } else {
+            let vruntime = self.entities[se].vruntime;
+            self.cfs_rqs[cfs_rq].timeline.insert(vruntime, se);
         }
     }
 
     /// Removes a waiting entity from the timeline of its cfs_rq.
     #[inline]
     pub(crate) fn remove_from_timeline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        match self.series {
-            KernelSeries::V6_1 => {
-                let vruntime = self.entities[se].vruntime;
-                self.cfs_rqs[cfs_rq].timeline.remove(vruntime, se);
-            }
-            KernelSeries::V6_12 => self.remove_by_deadline(cfs_rq, se),
+        if self.rules.sorts_by_deadline {
+            self.remove_by_deadline(cfs_rq, se);
+        } else {
+            let vruntime = self.entities[se].vruntime;
+            self.cfs_rqs[cfs_rq].timeline.remove(vruntime, se);
         }
     }
 
@@ -111,7 +108,7 @@ impl State {
         if self.entities[se].on_rq {
             self.remove_from_timeline(cfs_rq, se);
             self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
-            if self.series.is_eevdf() {
+            if self.rules.fair_is_eevdf {
                 self.entities[se].set_protect_slice();
             }
         }

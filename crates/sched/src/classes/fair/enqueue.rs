@@ -65,7 +65,7 @@ impl State {
     /// 4. Both loops end at a throttled group: above it the task does not count.
     pub(crate) fn enqueue_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
         flags.charge(ctx);
-        if self.series.is_eevdf() {
+        if self.rules.fair_is_eevdf {
             return self.enqueue_task_eevdf(ctx, cpu, task, flags);
         }
         self.util_est_enqueue(cpu, task);
@@ -122,7 +122,7 @@ impl State {
         flags: DequeueFlags,
     ) -> bool {
         ctx.charge(KernelOp::Dequeue);
-        if self.series.is_eevdf() {
+        if self.rules.fair_is_eevdf {
             return self.dequeue_task_eevdf(ctx, cpu, task, flags);
         }
         let had_only_idle = self.sched_idle_cpu(cpu);
@@ -194,7 +194,7 @@ impl State {
     ///
     /// In 6.12 an entity is placed by its lag each time, after its weight has changed.
     pub(crate) fn enqueue_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: EnqueueFlags) {
-        let is_eevdf = self.series.is_eevdf();
+        let is_eevdf = self.rules.fair_is_eevdf;
         let is_relative = !is_eevdf && (!flags.wakeup || flags.migrated);
         let is_curr = self.cfs_rqs[cfs_rq].curr == Some(se);
         if is_curr && is_eevdf {
@@ -249,7 +249,7 @@ impl State {
         let owner = self.entities[se].task();
         let is_migrating = owner.is_some_and(|task| self.tasks[task].is_migrating());
         self.update_curr(ctx, cfs_rq);
-        let is_eevdf = self.series.is_eevdf();
+        let is_eevdf = self.rules.fair_is_eevdf;
         if is_eevdf && self.delay_dequeue(ctx, cfs_rq, se, flags) {
             return false;
         }

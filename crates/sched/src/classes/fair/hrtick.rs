@@ -43,7 +43,7 @@ impl State {
         }
         let se = self.tasks[task].se;
         let cfs_rq = self.entities[se].cfs_rq;
-        let is_eevdf = self.series.is_eevdf();
+        let is_eevdf = self.rules.fair_is_eevdf;
         let slice = if is_eevdf { self.entities[se].slice } else { self.sched_slice(cfs_rq, se) };
         let entity = &self.entities[se];
         let ran = entity.sum_exec_runtime - entity.prev_sum_exec_runtime;
@@ -62,7 +62,7 @@ impl State {
             return;
         }
         let cfs_rq = self.entities[self.tasks[curr].se].cfs_rq;
-        if self.series.is_eevdf() || self.cfs_rqs[cfs_rq].nr_running < self.tunables.nr_latency {
+        if self.rules.fair_is_eevdf || self.cfs_rqs[cfs_rq].nr_running < self.tunables.nr_latency {
             self.hrtick_start_fair(ctx, cpu, curr);
         }
     }

@@ -54,7 +54,7 @@ impl State {
     /// A preempted task is marked as last buddy (LAST_BUDDY, with many tasks), so that it continues after a
     /// short interruption.
     pub(crate) fn check_preempt_wakeup(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) {
-        if self.series.is_eevdf() {
+        if self.rules.fair_is_eevdf {
             return self.check_preempt_wakeup_eevdf(ctx, cpu, task, is_fork);
         }
         let curr_task = self.rqs[cpu].curr;
@@ -185,7 +185,7 @@ impl State {
 
     /// Lets the running task yield: it is skipped at the next pick. Models `yield_task_fair()` (6.1).
     pub(crate) fn yield_task_fair(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard) {
-        if self.series.is_eevdf() {
+        if self.rules.fair_is_eevdf {
             return self.yield_task_eevdf(ctx, guard);
         }
         let cpu = guard.cpu();

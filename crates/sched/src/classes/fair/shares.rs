@@ -38,7 +38,7 @@ impl State {
         let Some(below) = self.entities[se].my_q() else { return };
         let below = &self.cfs_rqs[below];
         // In 6.12 the entity of a group that becomes empty keeps its weight.
-        let is_eevdf = self.series.is_eevdf();
+        let is_eevdf = self.rules.fair_is_eevdf;
         if below.throttle_count > 0 || (is_eevdf && below.load.weight == 0) {
             return;
         }
@@ -57,7 +57,7 @@ impl State {
         let entity = &self.entities[se];
         let (cfs_rq, on_rq, old) = (entity.cfs_rq, entity.on_rq, entity.load.weight);
         let is_curr = self.cfs_rqs[cfs_rq].curr == Some(se);
-        let is_eevdf = self.series.is_eevdf();
+        let is_eevdf = self.rules.fair_is_eevdf;
         if on_rq {
             if is_curr || is_eevdf {
                 self.update_curr(ctx, cfs_rq);

@@ -39,7 +39,7 @@ impl State {
             return;
         }
         // In 6.12 the charge above has found out whether the slice has ended.
-        if !self.series.is_eevdf() && self.cfs_rqs[cfs_rq].nr_running > 1 {
+        if !self.rules.fair_is_eevdf && self.cfs_rqs[cfs_rq].nr_running > 1 {
             self.check_preempt_tick(ctx, cfs_rq, curr);
         }
     }

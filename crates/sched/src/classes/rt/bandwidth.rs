@@ -14,7 +14,7 @@ use crate::types::ids::CpuId;
 impl State {
     /// Whether the runtime of real-time tasks is limited at all. 6.12 has no such limit; its fair servers take its place.
     pub(crate) fn limits_rt_runtime(&self) -> bool {
-        !self.series.is_eevdf() && self.tunables.rt_runtime_us >= 0
+        !self.rules.lifts_rt_throttling && self.tunables.rt_runtime_us >= 0
     }
 
     /// Starts the period timer if there is a limit and the timer is not active (`start_rt_bandwidth()`).

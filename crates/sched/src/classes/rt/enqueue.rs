@@ -85,7 +85,7 @@ impl State {
             let rt = &mut self.rqs[cpu].rt;
             rt.pushable.insert(prio, task);
             rt.highest_next = rt.highest_next.min(prio);
-            if self.series.is_eevdf() {
+            if self.rules.rt_overload_by_pushable {
                 self.update_rt_migration(cpu);
             }
         }
@@ -96,7 +96,7 @@ impl State {
         let rt = &mut self.rqs[cpu].rt;
         rt.pushable.remove(task);
         rt.highest_next = rt.pushable.first().map_or(NO_PRIO, |(prio, _)| prio);
-        if self.series.is_eevdf() {
+        if self.rules.rt_overload_by_pushable {
             self.update_rt_migration(cpu);
         }
     }
@@ -151,11 +151,13 @@ impl State {
     /// Updates whether a CPU is overloaded: it has several real-time tasks, and at least one may migrate
     /// (`update_rt_migration()`). In 6.12 it has pushable ones.
     fn update_rt_migration(&mut self, cpu: CpuId) {
-        let is_eevdf = self.series.is_eevdf();
         let rq = &mut self.rqs[cpu];
         let (rt, is_online) = (&mut rq.rt, rq.online);
-        let overloaded =
-            if is_eevdf { rt.pushable.first().is_some() } else { rt.nr_migratory > 0 && rt.nr_running > 1 };
+        let overloaded = if self.rules.rt_overload_by_pushable {
+            rt.pushable.first().is_some()
+        } else {
+            rt.nr_migratory > 0 && rt.nr_running > 1
+        };
         if core::mem::replace(&mut rt.overloaded, overloaded) != overloaded && is_online {
             self.rt_root.overload.set(cpu, overloaded);
         }

@@ -14,7 +14,7 @@ impl State {
         if self.rqs[cpu].rt.overloaded {
             self.rt_root.overload.set(cpu, false);
         }
-        if !self.series.limits_real_time() {
+        if self.rules.lifts_rt_throttling {
             return;
         }
         if self.tunables.rt_runtime_us >= 0 && !self.rqs[cpu].rt.unlimited {
@@ -64,7 +64,7 @@ mod tests {
     fn in_6_12_hotplug_has_no_runtime_limit_to_remove() {
         for (series, has_limit) in [(KernelSeries::V6_1, true), (KernelSeries::V6_12, false)] {
             let mut machine = GoldenTestMachine::new();
-            machine.sched.series = series;
+            machine.sched.set_series(series);
             machine.with(|sched, ctx| sched.rt_rq_offline(ctx, CPU));
             assert_eq!(machine.sched.rqs[CPU].rt.unlimited, has_limit, "{series}");
         }

@@ -83,7 +83,7 @@ impl Sched {
         self.set_rq_offline(ctx, cpu);
         let is_needed = |limit| limit < self.dl_root.total_bw;
         if self.dl_bandwidth_of(self.active_capacity()).is_some_and(is_needed) {
-            if self.series.rejoins_root_domain() {
+            if self.rules.rejoins_root_domain {
                 self.set_rq_online(cpu);
             }
             self.rqs[cpu].callbacks.stop_pushing();
@@ -128,7 +128,7 @@ impl Sched {
         self.leave_perf_domain(cpu);
         // Cpufreq's step of hotplug comes before, so what follows changes no frequency.
         self.restart_governor(cpu);
-        if self.series().is_eevdf() {
+        if self.rules.stops_fair_server_when_dying {
             self.dl_server_stop(ctx, cpu);
         }
         self.hrtick_clear(ctx, cpu);
@@ -150,7 +150,7 @@ impl Sched {
     /// A CPU that goes offline counts until it dies. In 6.12 the next recomputation is at the next hotplug event; in 6.1
     /// it is when the worker rebuilds the sched domains, see [`Sched::working_cpus`].
     pub(crate) fn scale_tunables(&mut self, nr_online: usize) {
-        let series = self.series;
+        let series = self.series();
         self.tunables.scale_for(series, nr_online);
     }
 }

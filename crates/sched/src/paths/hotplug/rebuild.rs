@@ -22,7 +22,7 @@ impl Sched {
         if !self.rqs[cpu].online {
             return;
         }
-        if self.series.clocks_detached_rqs() {
+        if self.rules.clocks_detached_rqs {
             let _rq = self.rq_lock_clocked(ctx, cpu);
         }
         self.dl_root.overloaded_cpus.clear(cpu);
@@ -30,7 +30,7 @@ impl Sched {
         self.rt_rq_offline(ctx, cpu);
         self.rt_root.cpupri.set(cpu, CpuLevel::INVALID);
         self.unthrottle_offline_cfs_rqs(ctx, cpu);
-        if self.series.clears_offline_group_load() {
+        if self.rules.clears_offline_group_load {
             self.clear_tg_offline_cfs_rqs(ctx, cpu);
         }
         self.domains.root.online.clear(cpu);
@@ -77,8 +77,7 @@ impl Sched {
             online: Some(self.hotplug.active.clone()),
             working: Some(self.working_cpus()),
             numa_domains_lost: self.tunables.changes.numa_domains_lost,
-            series: self.series(),
-            ..BuildParams::default()
+            ..BuildParams::new(self.rules)
         };
         self.domains = build_sched_domains(&self.hotplug.topology, &params)
             .expect("domains that were built at boot can be rebuilt for other CPUs");
@@ -104,7 +103,7 @@ impl Sched {
     /// worker, which waits for the end of the hotplug operation.
     pub(crate) fn working_cpus(&self) -> CpuMask {
         let Hotplug { active, online, .. } = &self.hotplug;
-        if self.series.rebuilds_before_offline() { online.clone() } else { active.clone() }
+        if self.rules.rebuilds_before_offline { online.clone() } else { active.clone() }
     }
 
     /// Models the moment in which CPUs leave their old root domain and join the default one, one after the
@@ -133,7 +132,7 @@ impl Sched {
         for cpu in active.into_iter().rev() {
             let chain: Vec<_> = self.domains.chain(cpu).collect();
             if chain.is_empty() {
-                let capacity = scale_rt_capacity(&self.rqs[cpu], self.series());
+                let capacity = scale_rt_capacity(&self.rqs[cpu], self.rules);
                 self.set_cpu_capacity(cpu, capacity);
             }
             for sd in chain {

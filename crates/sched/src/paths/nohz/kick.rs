@@ -81,7 +81,7 @@ impl Sched {
         }
         if let Some(sd) = cached.sd_asym_packing {
             let mut tickless = self.domains.domains[sd].span.iter_and(&self.nohz.idle_cpus_mask);
-            let counts = |idle| !self.series().is_eevdf() || self.sched_use_asym_prio(sd, idle);
+            let counts = |idle| !self.rules.asym_needs_idle_core || self.sched_use_asym_prio(sd, idle);
             if tickless.any(|idle| sched_asym_prefer(idle, cpu) && counts(idle)) {
                 return KickReason::AsymPacking;
             }

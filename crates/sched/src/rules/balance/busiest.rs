@@ -31,7 +31,7 @@ impl State {
             imbalance_pct: sd.imbalance_pct,
             imb_numa_nr: sd.imb_numa_nr,
             energy_aware: self.sched_energy_enabled() && !self.domains.root.overutilized,
-            cores: if self.series.is_eevdf() { self.group_cores(&sds) } else { None },
+            cores: if self.rules.scales_sibling_imbalance { self.group_cores(&sds) } else { None },
         };
         env.decision.local_type = Some(sds.local_stat.group_type);
         env.decision.busiest_type = sds.busiest.map(|_| sds.busiest_stat.group_type);
@@ -107,7 +107,7 @@ impl State {
                     }
                     is_more
                 }
-                MigrationType::Util if self.series.is_eevdf() => {
+                MigrationType::Util if self.rules.boosts_util_by_runnable => {
                     !is_single && raise(&mut most, self.cpu_util_cfs_boost(cpu))
                 }
                 MigrationType::Util => !is_single && raise(&mut most, u64::from(of.util)),
@@ -125,7 +125,6 @@ impl State {
     fn scan_busiest_queue(&self, env: &LbEnv, group: SchedGroupId) -> (u64, Option<CpuId>) {
         let sd = &self.domains.domains[env.sd];
         let is_asym_capacity = sd.flags.intersects(SdFlags::ASYM_CPUCAPACITY);
-        let is_eevdf = self.series.is_eevdf();
         let is_packed = sd.flags.intersects(SdFlags::ASYM_PACKING);
         let dst_capacity = self.capacity_of(env.dst_cpu);
         let mut busiest = None;
@@ -145,7 +144,7 @@ impl State {
                 || is_single
                     && is_packed
                     && sched_asym_prefer(cpu, env.dst_cpu)
-                    && (!is_eevdf || self.sched_use_asym_prio(env.sd, cpu))
+                    && (!self.rules.asym_needs_idle_core || self.sched_use_asym_prio(env.sd, cpu))
             {
                 continue;
             }
@@ -159,7 +158,9 @@ impl State {
                     }
                     is_more
                 }
-                MigrationType::Util if is_eevdf => !is_single && raise(&mut most, self.cpu_util_cfs_boost(cpu)),
+                MigrationType::Util if self.rules.boosts_util_by_runnable => {
+                    !is_single && raise(&mut most, self.cpu_util_cfs_boost(cpu))
+                }
                 MigrationType::Util => !is_single && raise(&mut most, self.cpu_util_cfs(cpu)),
                 MigrationType::Task => raise(&mut most, u64::from(nr_running)),
                 MigrationType::Misfit => raise(&mut most, rq.misfit_task_load),

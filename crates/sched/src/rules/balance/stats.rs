@@ -114,7 +114,7 @@ impl State {
             self.gather_groups(ctx, env, &mut sds, &mut status);
         }
         self.end_nohz_stats(env);
-        sds.prefer_sibling = if self.series.is_eevdf() {
+        sds.prefer_sibling = if self.rules.sibling_flag_of_busiest {
             sds.busiest.is_some_and(|group| self.domains.groups[group].flags.intersects(SdFlags::PREFER_SIBLING))
         } else {
             child.is_some_and(|child| self.domains.domains[child].flags.intersects(SdFlags::PREFER_SIBLING))
@@ -261,7 +261,7 @@ impl State {
             group_smt_balance: false,
             group_misfit_task_load: gathered.misfit_task_load,
         };
-        if self.series.is_eevdf() {
+        if self.rules.has_smt_balance {
             self.classify_smt(env, group, is_local, &mut sgs);
         } else {
             sgs.group_asym_packing = !is_local
@@ -331,47 +331,45 @@ impl State {
         if sgs.group_type != busiest.group_type {
             return sgs.group_type > busiest.group_type;
         }
-        if self.series.is_eevdf() {
-            return self.is_busier_of_type(sds, group, sgs);
-        }
-        match sgs.group_type {
-            GroupType::Overloaded | GroupType::FullyBusy => sgs.avg_load > busiest.avg_load,
-            GroupType::Imbalanced => false,
-            GroupType::AsymPacking => {
-                let busiest = sds.busiest.expect("a busiest group of this type exists");
-                !sched_asym_prefer(group.asym_prefer_cpu, self.domains.groups[busiest].asym_prefer_cpu)
-            }
-            GroupType::MisfitTask => sgs.group_misfit_task_load >= busiest.group_misfit_task_load,
-            GroupType::HasSpare | GroupType::SmtBalance => has_less_spare(sgs, busiest),
-        }
+        self.is_busier_of_type(sds, group, sgs)
     }
 
-    /// Compares a group with the busiest one so far, which has an equal type (6.12). Rules, by type:
-    /// 1. Overloaded: more load per capacity. Misfit task: a higher load. Asymmetric packing: a CPU of lower priority.
-    /// 2. Fully busy: at least as much load per capacity, but a core only gives way to more.
+    /// Compares a group with the busiest one so far, which has an equal type. Rules, by type:
+    /// 1. Overloaded: more load per capacity. Misfit task: a higher load, before 6.9 also an equal one. Asymmetric packing: a
+    ///    CPU of lower priority, before 6.9 also of equal priority.
+    /// 2. Fully busy: more load per capacity. Since 6.5 as much suffices, unless the busiest group is a core.
     /// 3. SMT balance: if no CPU of both groups is idle, as fully busy; otherwise as a group with spare capacity.
-    /// 4. Spare capacity: a core with one task is never busier than another group, and with several always. Otherwise
-    ///    fewer idle CPUs, or among equals more tasks.
-    #[cold]
-    #[inline(never)]
+    /// 4. Spare capacity: since 6.6, a core with one task is never busier than another group, and with several always.
+    ///    Otherwise fewer idle CPUs, or among equals more tasks.
     fn is_busier_of_type(&self, sds: &SdLbStats, group: &SchedGroup, sgs: &SgLbStats) -> bool {
         let busiest = &sds.busiest_stat;
         let busiest_group = sds.busiest.map(|busiest| &self.domains.groups[busiest]);
         let is_core = |group: &SchedGroup| group.flags.intersects(SdFlags::SHARE_CPUCAPACITY);
         let is_fuller = || {
-            sgs.avg_load > busiest.avg_load || sgs.avg_load == busiest.avg_load && !busiest_group.is_some_and(is_core)
+            let is_tie = sgs.avg_load == busiest.avg_load;
+            sgs.avg_load > busiest.avg_load
+                || is_tie && self.rules.keeps_busy_smt_group && !busiest_group.is_some_and(is_core)
         };
+        let keeps_first = self.rules.busiest_tie_keeps_first;
         match sgs.group_type {
             GroupType::Overloaded => sgs.avg_load > busiest.avg_load,
             GroupType::Imbalanced => false,
             GroupType::AsymPacking => {
                 let busiest = busiest_group.expect("a busiest group of this type exists");
-                sched_asym_prefer(busiest.asym_prefer_cpu, group.asym_prefer_cpu)
+                if keeps_first {
+                    sched_asym_prefer(busiest.asym_prefer_cpu, group.asym_prefer_cpu)
+                } else {
+                    !sched_asym_prefer(group.asym_prefer_cpu, busiest.asym_prefer_cpu)
+                }
             }
-            GroupType::MisfitTask => sgs.group_misfit_task_load > busiest.group_misfit_task_load,
+            GroupType::MisfitTask if keeps_first => sgs.group_misfit_task_load > busiest.group_misfit_task_load,
+            GroupType::MisfitTask => sgs.group_misfit_task_load >= busiest.group_misfit_task_load,
             GroupType::SmtBalance if sgs.idle_cpus != 0 || busiest.idle_cpus != 0 => has_less_spare(sgs, busiest),
             GroupType::SmtBalance | GroupType::FullyBusy => is_fuller(),
-            GroupType::HasSpare if busiest_group.is_some_and(|busiest| smt_vs_nonsmt_groups(busiest, group)) => {
+            GroupType::HasSpare
+                if self.rules.has_smt_balance
+                    && busiest_group.is_some_and(|busiest| smt_vs_nonsmt_groups(busiest, group)) =>
+            {
                 !is_core(group) || sgs.sum_h_nr_running > 1
             }
             GroupType::HasSpare => has_less_spare(sgs, busiest),

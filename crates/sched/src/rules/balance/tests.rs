@@ -15,6 +15,7 @@ use crate::track::capacity::scale_rt_capacity;
 use crate::types::features::Feature;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
+use crate::types::kernel_rules::KernelRules;
 use crate::types::series::KernelSeries;
 use crate::types::units::{Nanos, msecs_to_jiffies};
 use crate::types::work::{Access, KernelOp, Touch};
@@ -256,13 +257,13 @@ fn interrupts_take_from_what_other_classes_leave() {
     rq.avg_rt.util_avg = 256;
     rq.avg_dl.util_avg = 128;
     rq.avg_thermal.load_avg = 128;
-    assert_eq!(scale_rt_capacity(rq, KernelSeries::V6_1), 512);
+    assert_eq!(scale_rt_capacity(rq, KernelRules::of_series(KernelSeries::V6_1)), 512);
     rq.avg_irq.util_avg = 512;
-    assert_eq!(scale_rt_capacity(rq, KernelSeries::V6_1), 256);
+    assert_eq!(scale_rt_capacity(rq, KernelRules::of_series(KernelSeries::V6_1)), 256);
     rq.avg_irq.util_avg = 1024;
-    assert_eq!(scale_rt_capacity(rq, KernelSeries::V6_1), 1);
+    assert_eq!(scale_rt_capacity(rq, KernelRules::of_series(KernelSeries::V6_1)), 1);
     (rq.avg_irq.util_avg, rq.avg_rt.util_avg) = (0, 1024);
-    assert_eq!(scale_rt_capacity(rq, KernelSeries::V6_1), 1);
+    assert_eq!(scale_rt_capacity(rq, KernelRules::of_series(KernelSeries::V6_1)), 1);
 }
 
 #[test]

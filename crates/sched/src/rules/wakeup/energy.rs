@@ -108,7 +108,7 @@ impl State {
         for pd in &self.cpufreq.perf_domains {
             let Some(first) = pd.cpus.first() else { continue };
             let first = &self.rqs[*first];
-            env.cpu_cap = if self.series.is_eevdf() {
+            env.cpu_cap = if self.rules.uses_actual_capacity {
                 first.actual_capacity()
             } else {
                 first.cpu_capacity_orig - first.thermal_pressure
@@ -222,10 +222,9 @@ impl State {
     /// The task adds less than its own utilisation to a CPU if blocked utilisation there exceeds the
     /// estimated utilisation of the queued tasks.
     fn pd_busy_time_with(&self, pd: &PerfDomain, env: &EnergyEnv, dst: Option<CpuId>) -> u64 {
-        let is_eevdf = self.series.is_eevdf();
         let util = |&cpu: &CpuId| {
             let fair = self.cpu_util_next(cpu, env.task, dst, false);
-            if is_eevdf {
+            if self.rules.separates_perf_request {
                 return self.perf_request(cpu, fair).util;
             }
             self.effective_cpu_util(cpu, fair, UtilType::Energy, None)
@@ -237,10 +236,9 @@ impl State {
     fn compute_energy(&self, ctx: &mut Ctx<'_>, pd: &PerfDomain, env: &EnergyEnv, dst: Option<CpuId>) -> u64 {
         ctx.op_counts.count(KernelOp::ScanCpu, pd.cpus.len() as u64);
         pd.cpus.iter().for_each(|&cpu| ctx.op_counts.touch_read(cpu));
-        let is_eevdf = self.series.is_eevdf();
         let util = |&cpu: &CpuId| {
             let coming = (dst == Some(cpu)).then_some(env.task);
-            if is_eevdf {
+            if self.rules.separates_perf_request {
                 return self.performance_with(cpu, self.cpu_util_next(cpu, env.task, dst, true), coming);
             }
             self.effective_cpu_util(cpu, self.cpu_util_next(cpu, env.task, dst, false), UtilType::Frequency, coming)

@@ -78,7 +78,7 @@ impl State {
                     decision.choose(cpu, WakeRule::AsymFits);
                     return true;
                 }
-                Fit::ButForClamp if self.series.is_eevdf() => (true, rq.actual_capacity()),
+                Fit::ButForClamp if self.rules.uses_actual_capacity => (true, rq.actual_capacity()),
                 Fit::ButForClamp => (true, rq.cpu_capacity_orig.saturating_sub(rq.avg_thermal.load_avg)),
                 Fit::No => (false, rq.cpu_capacity),
             };

@@ -101,7 +101,7 @@ pub(crate) fn counted_levels(
 
 fn hardware_level(machine: &MachineTopology, online: &CpuMask, params: &BuildParams, level: TopologyLevel) -> Level {
     let mut flags = level.flags();
-    if level == TopologyLevel::Cluster && params.series.is_eevdf() {
+    if level == TopologyLevel::Cluster && params.rules.has_cluster_flag {
         flags.insert(SdFlags::CLUSTER);
     }
     if params.asym_priority.is_some() && flags.contains(SdFlags::SHARE_PKG_RESOURCES) {

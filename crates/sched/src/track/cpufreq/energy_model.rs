@@ -30,7 +30,7 @@ impl State {
     /// Rules, in order:
     /// 1. Capacities differ, and no core has more than one CPU.
     /// 2. Every CPU is in a frequency domain that schedutil drives and that has an energy model.
-    /// 3. The number of domains and frequencies does not exceed the complexity limit of a wake-up, before 6.12.
+    /// 3. The number of domains and frequencies does not exceed the complexity limit of a wake-up, before 6.7.
     ///
     /// Domains are in descending order of their CPUs, as in the kernel's list. CPUs that are not active do
     /// not count, and domains contain only online CPUs.
@@ -38,8 +38,8 @@ impl State {
         self.cpufreq.perf_domains.clear();
         let Some(first) = self.hotplug.active.first() else { return };
         let has_asym = |cpu: CpuId| self.domains.cpus[cpu].sd_asym_cpucapacity.is_some();
-        let is_eevdf = self.series.is_eevdf();
-        let differs = if is_eevdf { self.hotplug.active.iter().any(has_asym) } else { has_asym(first) };
+        let differs =
+            if self.rules.eas_needs_one_asym_cpu { self.hotplug.active.iter().any(has_asym) } else { has_asym(first) };
         if !differs || self.domains.smt_present {
             return;
         }
@@ -53,7 +53,8 @@ impl State {
             perf_domains.push(perf_domain);
         }
         let nr_states: usize = perf_domains.iter().map(|pd| pd.table.len()).sum();
-        if is_eevdf || perf_domains.len() * (nr_states + self.hotplug.active.weight()) <= EM_MAX_COMPLEXITY {
+        let complexity = perf_domains.len() * (nr_states + self.hotplug.active.weight());
+        if self.rules.eas_is_unlimited || complexity <= EM_MAX_COMPLEXITY {
             perf_domains.reverse();
             self.cpufreq.perf_domains = perf_domains;
         }
@@ -71,7 +72,9 @@ impl State {
 
     /// Checks that the energy model of a frequency domain can be computed.
     pub(super) fn check_performance(&self, domain: &FrequencyDomain) -> Result<(), FrequencyDomainError> {
-        let Some(capacity) = self.capacity_for_model(domain).filter(|_| self.series.is_eevdf()) else { return Ok(()) };
+        let Some(capacity) = self.capacity_for_model(domain).filter(|_| self.rules.em_has_performance) else {
+            return Ok(());
+        };
         match domain.khz() {
             &[khz, ..] if capacity * khz < domain.highest_khz() => {
                 Err(FrequencyDomainError::NoPerformance { khz, capacity })
@@ -86,7 +89,7 @@ impl State {
         let capacity = self.capacity_for_model(domain)?;
         matches!(domain.governor(), Governor::Schedutil(_)).then(|| PerfDomain {
             cpus: domain.cpus().filter(|&cpu| self.is_online(cpu)).collect(),
-            table: if self.series.is_eevdf() {
+            table: if self.rules.em_has_performance {
                 perf_table_by_performance(domain.khz(), domain.power_uw(), capacity)
             } else {
                 perf_table(domain.khz(), domain.power_uw())

@@ -73,7 +73,7 @@ impl State {
         }
         self.build_perf_domains();
         // Schedutil has the sched domains rebuilt, and 6.12 does not count fair servers again (`dl_clear_root_domain()`).
-        if self.series.is_eevdf() && self.cpufreq.policies.iter().any(|policy| policy.sugov.is_some()) {
+        if self.rules.has_fair_server && self.cpufreq.policies.iter().any(|policy| policy.sugov.is_some()) {
             self.dl_root.forget_admitted();
         }
     }

@@ -108,7 +108,7 @@ impl State {
     }
 
     fn sugov_next_freq_shared(&mut self, policy: usize, cpu: CpuId, now: u64) -> u64 {
-        if self.series.is_eevdf() {
+        if self.rules.policy_has_one_capacity {
             return self.next_shared_performance(policy, cpu, now);
         }
         let (mut util, mut max) = (0, 1);
@@ -144,8 +144,8 @@ impl State {
     /// An unchanged request returns the frequency chosen last, unless that must not be reused.
     fn get_next_freq(&mut self, policy: usize, util: u64, max: u64) -> u64 {
         let highest = self.cpufreq.policies[policy].domain.highest_khz();
-        // Since 6.7 the margin is part of the utilisation.
-        let wanted = if self.series.is_eevdf() { util } else { map_util_perf(util) };
+        // Since 6.8 the margin is part of the utilisation.
+        let wanted = if self.rules.separates_perf_request { util } else { map_util_perf(util) };
         let raw = highest * wanted / max;
         let sugov = self.sugov_mut(policy);
         if raw == sugov.cached_raw_khz && !sugov.need_freq_update {
@@ -157,7 +157,7 @@ impl State {
 
     /// Utilisation that a CPU requests, with its boost for I/O.
     fn sugov_get_util(&mut self, cpu: CpuId, now: u64) -> u64 {
-        if self.series.is_eevdf() {
+        if self.rules.separates_perf_request {
             let max_cap = self.rqs[cpu].cpu_capacity_orig;
             return self.sugov_get_performance(cpu, now, max_cap);
         }

@@ -6,7 +6,6 @@
 use crate::state::State;
 use crate::state::task::SchedClass;
 use crate::types::ids::TaskId;
-use crate::types::series::KernelSeries;
 
 /// Computes the first utilisation of a task on a cfs_rq; `own`, its present one, if no capacity is free.
 pub(crate) fn first_util(capacity: u64, cfs_util: u64, cfs_load: u64, weight: u64, own: u64) -> u64 {
@@ -35,10 +34,7 @@ impl State {
         let capacity = self.rqs[queue.cpu].cpu_capacity_orig;
         let se = &mut self.entities[entity];
         // 6.1 takes the weight with its extra bits of resolution, which makes the share too large.
-        let weight = match self.series {
-            KernelSeries::V6_1 => se.load.weight,
-            KernelSeries::V6_12 => se.weight(),
-        };
+        let weight = if self.rules.scales_first_weight { se.weight() } else { se.load.weight };
         se.avg.util_avg = first_util(capacity, queue.avg.util_avg, queue.avg.load_avg, weight, se.avg.util_avg);
         se.avg.runnable_avg = se.avg.util_avg;
     }

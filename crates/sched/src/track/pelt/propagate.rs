@@ -135,7 +135,7 @@ impl State {
         if cfs_rq.group == GroupId::ROOT {
             return;
         }
-        if self.series.clears_offline_group_load() && !self.hotplug.active.contains(cfs_rq.cpu) {
+        if self.rules.clears_offline_group_load && !self.hotplug.active.contains(cfs_rq.cpu) {
             return;
         }
         let interval = self.tunables.changes.group_load_interval_ns;
@@ -215,7 +215,7 @@ mod tests {
     fn in_6_12_a_cpu_that_is_not_active_contributes_nothing_to_a_groups_load() {
         for (series, after) in [(KernelSeries::V6_1, 300), (KernelSeries::V6_12, 0)] {
             let mut machine = GoldenTestMachine::new();
-            machine.sched.series = series;
+            machine.sched.set_series(series);
             let (group, _) = machine.group();
             let cfs_rq = machine.sched.cfs_rq_of_group(group, CPU);
             let update = |machine: &mut GoldenTestMachine, load_avg| {
@@ -225,7 +225,7 @@ mod tests {
             };
             assert_eq!(update(&mut machine, 640), 640);
             machine.with(|sched, ctx| {
-                if series.clears_offline_group_load() {
+                if sched.rules.clears_offline_group_load {
                     sched.clear_tg_load_avg(ctx, cfs_rq);
                 }
                 sched.hotplug.active.clear(CPU);

@@ -7,7 +7,6 @@
 use crate::state::State;
 use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, CpuId, TaskId};
-use crate::types::series::KernelSeries;
 
 impl State {
     /// Adds a task's estimate to the sum of its runqueue. Models `util_est_enqueue()`.
@@ -44,9 +43,10 @@ impl State {
         let capacity = self.rqs[cpu].cpu_capacity_orig;
         let entity = self.tasks[task].se;
         let avg = &mut self.entities[entity].avg;
-        match self.series {
-            KernelSeries::V6_1 => avg.util_est.sample(avg.util_avg, fast_up, capacity),
-            KernelSeries::V6_12 => avg.util_est.sample_average(avg.util_avg, avg.runnable_avg, capacity),
+        if self.rules.has_one_util_estimate {
+            avg.util_est.sample_average(avg.util_avg, avg.runnable_avg, capacity);
+        } else {
+            avg.util_est.sample(avg.util_avg, fast_up, capacity);
         }
     }
 

@@ -2,6 +2,7 @@
 //! Sched domains compared with those that the unmodified scheduler of Linux 6.1.192 builds and prints when it
 //! runs as a program.
 
+use super::RULES;
 use super::machine::{data, names, parse, read_zst};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::{BuildParams, MachineTopology, build_sched_domains};
@@ -9,7 +10,7 @@ use std::fmt::Write;
 
 /// Prints all domains of a machine in the recorded format: a line `cpuN` before those of each CPU.
 fn dump(machine: &MachineTopology) -> String {
-    let sds = build_sched_domains(machine, &BuildParams::default()).expect("the machine is well described");
+    let sds = build_sched_domains(machine, &BuildParams::new(RULES)).expect("the machine is well described");
     let mut text = String::new();
     for cpu in (0..machine.cpus.len()).map(CpuId::from_index) {
         write!(text, "cpu{}\n{}", cpu.0, sds.print_cpu(cpu)).unwrap();
@@ -40,7 +41,7 @@ fn domains_of_the_reference_machines_equal_those_of_the_kernel() {
 /// Prints the state of domains beyond their dump: a line `llc FIRST SIZE` for each last-level cache of more
 /// than one CPU, then for each CPU the level, `imb_numa_nr` and interval of its domains.
 fn state(machine: &MachineTopology) -> String {
-    let sds = build_sched_domains(machine, &BuildParams::default()).expect("the machine is well described");
+    let sds = build_sched_domains(machine, &BuildParams::new(RULES)).expect("the machine is well described");
     let mut text = String::new();
     let cpus = || (0..machine.cpus.len()).map(CpuId::from_index);
     for cpu in cpus() {

@@ -5,6 +5,7 @@
 //! compared exactly except the capacities of groups. They were printed during boot and are reduced by the
 //! interrupts of that moment, so up to 14 % below the full capacity is accepted.
 
+use super::RULES;
 use super::machine::{data, names, read_zst};
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
@@ -123,7 +124,7 @@ fn compare(kernel: &str, name: &str) -> Result<(), Difference> {
 
 /// Returns the first difference between a recording and the domains built for a machine.
 fn compare_with(machine: &MachineTopology, recording: &Value) -> Result<(), Difference> {
-    let sds = build_sched_domains(machine, &BuildParams::default()).map_err(|error| Difference(error.to_string()))?;
+    let sds = build_sched_domains(machine, &BuildParams::new(RULES)).map_err(|error| Difference(error.to_string()))?;
     for cpu in recording["cpus"].as_array().expect("cpus") {
         let number = cpu["cpu"].as_u64().expect("a number") as u32;
         let recorded = cpu["domains"].as_array().expect("domains");
@@ -251,7 +252,7 @@ fn groups_keep_the_flags_of_a_dropped_level_and_otherwise_have_those_of_6_12() {
     for kernel in ["6.12", "6.12-arm64"] {
         for name in machine_names(kernel) {
             let recording = load(kernel, &name);
-            let sds = build_sched_domains(&machine(kernel, &recording), &BuildParams::default()).unwrap();
+            let sds = build_sched_domains(&machine(kernel, &recording), &BuildParams::new(RULES)).unwrap();
             for cpu in recording["cpus"].as_array().unwrap() {
                 let chain = sds.chain(CpuId(cpu["cpu"].as_u64().unwrap() as u32)).map(|sd| &sds.domains[sd]);
                 for (sd, recorded) in chain.zip(cpu["domains"].as_array().unwrap()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Rules that hold for the domains of every machine, and descriptions that are rejected.
 
+use super::RULES;
 use super::machine::{data, flat, parse, read_zst};
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ids::CpuId;
@@ -9,11 +10,11 @@ use fairlab_sched::topology::{
 };
 
 fn build(scenario: &str) -> SchedDomains {
-    build_sched_domains(&parse(scenario), &BuildParams::default()).expect("the machine is well described")
+    build_sched_domains(&parse(scenario), &BuildParams::new(RULES)).expect("the machine is well described")
 }
 
 fn refusal(machine: &MachineTopology) -> BuildError {
-    build_sched_domains(machine, &BuildParams::default()).expect_err("the machine is badly described")
+    build_sched_domains(machine, &BuildParams::new(RULES)).expect_err("the machine is badly described")
 }
 
 /// Returns a machine of the largest allowed size: 16 nodes in two sockets, caches of 16 CPUs, two threads per
@@ -84,7 +85,7 @@ fn chains_and_rings_of_machines_of_any_shape_are_sound() {
 
 #[test]
 fn a_machine_of_4096_cpus_shares_its_groups() {
-    let sds = build_sched_domains(&huge(), &BuildParams::default()).expect("the machine is well described");
+    let sds = build_sched_domains(&huge(), &BuildParams::new(RULES)).expect("the machine is well described");
     let names: Vec<_> = sds.chain(CpuId(4095)).map(|sd| sds.domains[sd].name).collect();
     assert_eq!(names, ["SMT", "MC", "PKG", "NUMA", "NUMA"]);
     assert_eq!(sds.domains.len(), 5 * 4096);
@@ -106,7 +107,7 @@ fn a_machine_of_one_cpu_has_no_domains() {
 
 #[test]
 fn domains_start_in_the_state_of_sd_init() {
-    let params = BuildParams { jiffies: 249, ..BuildParams::default() };
+    let params = BuildParams { jiffies: 249, ..BuildParams::new(RULES) };
     let sds = build_sched_domains(&flat(8), &params).expect("the machine is well described");
     let sd = &sds.domains[sds.cpus[CpuId(3)].base.expect("eight cpus have a domain")];
     assert_eq!((sd.last_balance, sd.last_decay_max_lb_cost, sd.balance_interval), (249, 249, 8));
@@ -151,7 +152,7 @@ fn nothing_is_placed_beyond_the_reclaim_distance() {
     let machine = parse("cpus 4\ntopo llc=2 pkg=2 node=2\nlevels M\ndist 2 10 32 32 10");
     let place = SdFlags::BALANCE_EXEC | SdFlags::BALANCE_FORK | SdFlags::WAKE_AFFINE;
     for (node_reclaim_distance, placed) in [(30, false), (32, true)] {
-        let params = BuildParams { node_reclaim_distance, ..BuildParams::default() };
+        let params = BuildParams { node_reclaim_distance, ..BuildParams::new(RULES) };
         let sds = build_sched_domains(&machine, &params).expect("the machine is well described");
         let numa = &sds.domains[sds.cpus[CpuId(0)].sd_numa.expect("two nodes")];
         assert_eq!(numa.flags.intersects(place), placed);
@@ -160,7 +161,7 @@ fn nothing_is_placed_beyond_the_reclaim_distance() {
 
 #[test]
 fn preferred_cpus_are_packed_first() {
-    let params = BuildParams { asym_priority: Some(vec![3, 3, 9, 9, 5, 5, 1, 1]), ..BuildParams::default() };
+    let params = BuildParams { asym_priority: Some(vec![3, 3, 9, 9, 5, 5, 1, 1]), ..BuildParams::new(RULES) };
     let machine = parse("cpus 8\ntopo smt=2 llc=8 pkg=8\nlevels SMP");
     let sds = build_sched_domains(&machine, &params).expect("the machine is well described");
     let mc = sds.cpus[CpuId(0)].sd_asym_packing.expect("smt and mc have the flag");
@@ -172,7 +173,7 @@ fn preferred_cpus_are_packed_first() {
 #[test]
 fn cpus_that_are_not_in_use_are_in_no_domain() {
     let online = CpuMask::from_cpus(8, [0, 1, 4, 5, 6, 7].map(CpuId));
-    let params = BuildParams { online: Some(online.clone()), ..BuildParams::default() };
+    let params = BuildParams { online: Some(online.clone()), ..BuildParams::new(RULES) };
     let machine = parse("cpus 8\ntopo smt=2 llc=4 pkg=8\nlevels SMP");
     let sds = build_sched_domains(&machine, &params).expect("the machine is well described");
     check_machine(&sds);

@@ -79,7 +79,7 @@ impl State {
         let clock = self.rqs[cpu].clock;
         let cfs_rq = &mut self.cfs_rqs[id];
         cfs_rq.throttled = true;
-        let counts = !self.series.is_eevdf() || cfs_rq.nr_running > 0;
+        let counts = !self.rules.fair_is_eevdf || cfs_rq.nr_running > 0;
         let clock = counts.then_some(clock);
         cfs_rq.throttled_clock = clock;
         ctx.report(Event::GroupThrottling { group, cpu, is_throttled: true, clock });
@@ -116,7 +116,7 @@ impl State {
             let tasks = TaskCounts::of(cfs_rq);
             let had_tasks = self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0;
             if self.attach_branch(ctx, entity, tasks) {
-                if self.series.is_eevdf() && !had_tasks && self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0 {
+                if self.rules.fair_is_eevdf && !had_tasks && self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0 {
                     self.dl_server_start(ctx, cpu);
                 }
                 self.add_nr_running(cpu, tasks.all);
@@ -136,7 +136,7 @@ impl State {
     #[cold]
     #[inline(never)]
     pub(crate) fn start_throttled_clock(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        let is_eevdf = self.series.is_eevdf();
+        let is_eevdf = self.rules.fair_is_eevdf;
         let cfs_rq = &mut self.cfs_rqs[id];
         let (cpu, group) = (cfs_rq.cpu, cfs_rq.group);
         if is_eevdf && cfs_rq.throttled && cfs_rq.throttled_clock.is_none() {

@@ -28,7 +28,7 @@ fn virtual_time_eligibility_pick_placement_and_lag() {
     let (mut nr_states, mut nr_entities) = (0, 0);
     for line in recording("vec-entity-6.12.jsonl.zst") {
         let mut rig = GoldenTestMachine::new();
-        rig.sched.series = KernelSeries::V6_12;
+        rig.sched.set_series(KernelSeries::V6_12);
         rig.sched.tunables = Tunables::of_machine(KernelSeries::V6_12, NR_CPUS);
         let ids = fill(&mut rig, &line);
         let cfs_rq = CfsRqId::root(CPU);

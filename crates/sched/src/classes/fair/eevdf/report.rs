@@ -27,7 +27,7 @@ impl State {
     #[cold]
     fn report_lags_upwards(&self, ctx: &mut Ctx<'_>, task: TaskId, moment: LagMoment) {
         let task = &self.tasks[task];
-        let mut entity = Some(task.se).filter(|_| self.series.is_eevdf() && task.class == SchedClass::Fair);
+        let mut entity = Some(task.se).filter(|_| self.rules.fair_is_eevdf && task.class == SchedClass::Fair);
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
             let (lag, queue) = (self.entity_lag_snapshot(se), self.queue_lag_of(cfs_rq));
@@ -189,12 +189,12 @@ impl State {
     /// Returns the virtual times of a task; `None` if the kernel has no lags.
     pub fn lag_snapshot(&self, task: TaskId) -> Option<EntityLag> {
         let se = self.tasks[task].se;
-        self.series.is_eevdf().then(|| EntityLag { cpu: self.tasks[task].cpu, ..self.entity_lag_snapshot(se) })
+        self.rules.fair_is_eevdf.then(|| EntityLag { cpu: self.tasks[task].cpu, ..self.entity_lag_snapshot(se) })
     }
 
     /// Returns the virtual time of the root cfs_rq of a CPU; `None` if the kernel has no lags.
     pub fn queue_lag_snapshot(&self, cpu: CpuId) -> Option<QueueLag> {
-        self.series.is_eevdf().then(|| self.queue_lag_of(CfsRqId::root(cpu)))
+        self.rules.fair_is_eevdf.then(|| self.queue_lag_of(CfsRqId::root(cpu)))
     }
 
     /// Returns the virtual times of a cfs_rq. They have a meaning if the kernel has EEVDF.

@@ -19,9 +19,9 @@ use crate::types::series::KernelSeries;
 use crate::types::units::Nanos;
 use crate::types::work::OpCounts;
 use std::boxed::Box;
+use std::format;
 use std::string::String;
 use std::vec::Vec;
-use std::{format, vec};
 
 /// Yield mode of the simulated machine.
 pub(crate) const YIELDING: YieldMode = YieldMode::On { cpus_per_phase: 4 };

@@ -14,7 +14,7 @@ use crate::state::topology::{
 use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
-use crate::types::series::KernelSeries;
+use crate::types::kernel_rules::KernelRules;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -25,7 +25,7 @@ use alloc::vec::Vec;
 ///    the domain that stays.
 /// 2. If the lowest domain then has no use, it is dropped too, and the group of the next one that represented
 ///    it loses its flags.
-pub(crate) fn drop_degenerate(drafts: &mut DomainDrafts, rings: &mut Rings<'_>, series: KernelSeries) {
+pub(crate) fn drop_degenerate(drafts: &mut DomainDrafts, rings: &mut Rings<'_>, rules: KernelRules) {
     for cpu in drafts.cpus() {
         let chain = drafts.of_mut(cpu);
         let mut kept = 0;
@@ -33,7 +33,7 @@ pub(crate) fn drop_degenerate(drafts: &mut DomainDrafts, rings: &mut Rings<'_>, 
             if sd_parent_degenerate(rings, &chain[kept], &chain[above]) {
                 chain[above].dropped = true;
                 let flags = chain[kept].flags;
-                if let Some(next) = chain.get_mut(above + 1).filter(|_| series.is_eevdf()) {
+                if let Some(next) = chain.get_mut(above + 1).filter(|_| rules.aligns_degenerate_group_flags) {
                     set_own_group_flags(rings, next, flags);
                 }
                 let inherited = chain[above].flags.contains(SdFlags::PREFER_SIBLING);

@@ -28,7 +28,7 @@ use crate::state::topology::error::check;
 use crate::state::topology::level::{counted_levels, level_table};
 use crate::state::topology::{BuildError, MachineTopology, SchedDomains};
 use crate::types::cpumask::CpuMask;
-use crate::types::series::KernelSeries;
+use crate::types::kernel_rules::KernelRules;
 use alloc::vec::Vec;
 use groups::Rings;
 use spans::Spans;
@@ -54,13 +54,13 @@ pub struct BuildParams {
     pub asym_priority: Option<Vec<i32>>,
     /// Whether no domain spans several nodes, which models a kernel bug.
     pub numa_domains_lost: bool,
-    /// Kernel that builds the domains.
-    pub series: KernelSeries,
+    /// Rules of the kernel that builds the domains.
+    pub rules: KernelRules,
 }
 
-impl Default for BuildParams {
-    /// Defaults: 250 jiffies per second, time 0, all CPUs in use, no priorities.
-    fn default() -> Self {
+impl BuildParams {
+    /// Returns the parameters of a kernel: 250 jiffies per second, time 0, all CPUs in use, no priorities.
+    pub const fn new(rules: KernelRules) -> Self {
         Self {
             jiffies: 0,
             hz: 250,
@@ -69,7 +69,7 @@ impl Default for BuildParams {
             working: None,
             asym_priority: None,
             numa_domains_lost: false,
-            series: KernelSeries::V6_1,
+            rules,
         }
     }
 }
@@ -98,6 +98,6 @@ pub fn build_sched_domains(machine: &MachineTopology, params: &BuildParams) -> R
         params,
         params.working.as_ref().unwrap_or(&online).weight(),
     );
-    attach::drop_degenerate(&mut drafts, &mut rings, params.series);
+    attach::drop_degenerate(&mut drafts, &mut rings, params.rules);
     Ok(attach::attach(machine, online, table, &drafts, &rings, params.jiffies))
 }
