@@ -19,7 +19,7 @@ class Log:
         self.specs, self.groups, self.cpus, self.domains, self.cpusets = [], [], [], [], []
         self.events, self.sched_domains, self.names, self.changes = [], [], {}, []
         self.by_kind = defaultdict(list)
-        # Samples, each with the number of events before it, and the number of samples in the warm-up.
+        # Samples and reads of attributes, each with the number of events before it, and the number of samples in the warm-up.
         self.samples, self.reset_sample = [], 0
         self.reset_index, self.from_t, self.end = 0, None, None
         with open(path, encoding="utf-8") as lines:
@@ -43,7 +43,7 @@ class Log:
         elif kind == "reset":
             self.reset_index, self.from_t = len(self.events), line["t"]
             self.reset_sample = len(self.samples)
-        elif kind == "sample":
+        elif kind in ("sample", "attributes"):
             self.samples.append({**line, "position": len(self.events)})
         elif kind == "name":
             self.names[line["index"]] = line["name"]

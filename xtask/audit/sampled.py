@@ -12,7 +12,6 @@ import registry
 MS = 1_000_000
 WINDOW = 200 * MS
 PERIOD = 20 * MS
-SAMPLES_PER_READ = 16
 FAIR = {"normal", "batch", "idle"}
 
 
@@ -64,9 +63,9 @@ class State:
             self.fits[self.log.task_of_index[event["index"]]] = event["fit"]
 
     def sample(self, sample):
-        self.by_energy = sample["by_energy"]
+        self.by_energy = sample.get("by_energy", self.by_energy)
         for rows, name, key in ((self.tasks, "tasks", "task"), (self.groups, "groups", "group"), (self.cpus, "cpus", "cpu")):
-            rows.update((row[key], row) for row in sample[name])
+            rows.update((row[key], row) for row in sample.get(name, ()))
 
     def is_idle(self, cpu):
         return self.log.is_idle_task(self.currents[cpu])
@@ -96,6 +95,9 @@ class SampledRule:
 
     def sample(self, sample):
         pass
+
+    def attributes(self):
+        """Called after attributes of tasks may have changed."""
 
 
 class Periods(SampledRule):
@@ -164,7 +166,7 @@ def replay(log):
             break
         state.sample(sample)
         for rule in rules:
-            rule.sample(sample)
+            rule.sample(sample) if sample["e"] == "sample" else rule.attributes()
         if number + 1 == log.reset_sample:
             state.is_measured = True
             for rule in rules:

@@ -183,6 +183,8 @@ struct FindingTask {
     ran: Option<Box<WaitOccupancy>>,
     /// Deadline of a deadline task after its wake-up.
     deadline: Option<Nanos>,
+    /// Time of the fork.
+    since: Nanos,
     /// Time of the last wake-up, while the task has not blocked since.
     job_since: Option<Nanos>,
     /// Affinity at the last sample.
@@ -315,9 +317,8 @@ impl Findings {
         }
     }
 
-    /// Checks state for which no events exist. To be called at intervals during the run; `at` may be later than the last
-    /// event.
-    pub fn sample(&mut self, machine: &Machine, at: Nanos) {
+    /// Reads affinities, deadlines and slices of all tasks, whose changes have no event.
+    pub fn read_attributes(&mut self, machine: &Machine) {
         for (id, task) in self.tasks.iter_mut() {
             let scheduled = machine.sched().task(id);
             if task.allowed.as_ref() != Some(&scheduled.cpus_allowed) {
@@ -328,6 +329,12 @@ impl Findings {
                 _ => None,
             };
         }
+        self.rules.on_attributes(machine, &self.tasks);
+    }
+
+    /// Checks state for which no events exist. To be called at intervals during the run; `at` may be later than the last
+    /// event.
+    pub fn sample(&mut self, machine: &Machine, at: Nanos) {
         self.rules.sample(machine, &self.tasks, at);
     }
 
@@ -340,9 +347,11 @@ impl Findings {
             }
         }
         let name = |task: usize| machine.tasks()[task].name.clone();
+        let lifetimes = self.lifetimes(now);
         let about = FindingContext {
             name: &name,
             families: &self.families,
+            lifetimes: &lifetimes,
             groups: &self.groups,
             summaries: families,
             machine: Some(machine),
@@ -350,6 +359,19 @@ impl Findings {
             now,
         };
         self.rules.findings(&about)
+    }
+
+    /// Returns the measured time from fork to exit, summed over the tasks of each family.
+    fn lifetimes(&self, now: Nanos) -> Vec<Nanos> {
+        let mut lifetimes = vec![Nanos::ZERO; self.families.len()];
+        for (_, task) in self.tasks.iter() {
+            let end = match task.activity.state() {
+                TaskState::Ended { since, .. } => since,
+                _ => now,
+            };
+            lifetimes[task.family] += end.saturating_since(task.since.max(self.since));
+        }
+        lifetimes
     }
 
     /// A throttled task waits for runtime: its wait for a CPU ends, and another one begins afterwards.
@@ -477,6 +499,8 @@ struct FindingContext<'a> {
     /// Returns the name of a task, given its index.
     name: &'a dyn Fn(usize) -> String,
     families: &'a [String],
+    /// Measured time from fork to exit, summed over the tasks of each family; none for a trace.
+    lifetimes: &'a [Nanos],
     /// Names of the task groups, from the first one below the root; none for a trace.
     groups: &'a [String],
     /// Summaries of the families of a run; none for a trace.
@@ -530,7 +554,8 @@ impl Observer for Findings {
         }
         if let MachineEvent::Forked { task, id, spec, .. } = *event {
             let (family, deadline) = (self.family_of[spec], self.deadlines[spec]);
-            self.tasks.insert(id, FindingTask { place: task, family, deadline, ..FindingTask::default() });
+            let new = FindingTask { place: task, family, deadline, since: now, ..FindingTask::default() };
+            self.tasks.insert(id, new);
         }
     }
 }

@@ -272,6 +272,7 @@ mod tests {
             let mut largest = 0;
             for ms in 1..=30 {
                 machine.advance(&mut findings, START + Nanos::from_millis(ms)).expect("the tasks make progress");
+                findings.read_attributes(&machine);
                 findings.sample(&machine, machine.now());
                 largest = largest.max(findings.rules.quotas.furthest());
             }

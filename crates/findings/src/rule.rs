@@ -185,6 +185,9 @@ pub(super) trait Rule: Default {
     /// Called when the machine becomes over-utilised, or recovers.
     fn on_overutilized(&mut self, _now: Nanos, _is_over: bool, _cpu: CpuId) {}
 
+    /// Called after affinities, policies or slices of tasks may have changed, or tasks are new.
+    fn on_attributes(&mut self, _machine: &Machine, _tasks: &FindingTasks) {}
+
     /// Called at intervals, for state without events. `_at` may be later than the last event.
     fn sample(&mut self, _machine: &Machine, _tasks: &FindingTasks, _at: Nanos) {}
 
@@ -271,6 +274,10 @@ macro_rules! rules {
             #[inline]
             pub(in crate) fn on_overutilized(&mut self, now: Nanos, is_over: bool, cpu: CpuId) {
                 $(self.$field.on_overutilized(now, is_over, cpu);)*
+            }
+
+            pub(in crate) fn on_attributes(&mut self, machine: &Machine, tasks: &FindingTasks) {
+                $(self.$field.on_attributes(machine, tasks);)*
             }
 
             pub(in crate) fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, at: Nanos) {

@@ -70,14 +70,10 @@ struct SliceTurns {
     followers: BTreeMap<TaskId, u64>,
 }
 
-/// Number of samples of which one reads the slices, which hardly ever change.
-const SAMPLES_PER_READ: u64 = 16;
-
 /// Turns of all tasks with a slice of their own, by task.
 #[derive(Debug, Default)]
 pub(super) struct CutSlices {
     tasks: Vec<Option<SliceTurns>>,
-    samples: u64,
 }
 
 impl Rule for CutSlices {
@@ -96,11 +92,8 @@ impl Rule for CutSlices {
         }
     }
 
-    /// Reads the slices of all tasks, which change without an event.
-    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
-        let is_due = self.samples.is_multiple_of(SAMPLES_PER_READ);
-        self.samples += 1;
-        if !is_due || !machine.sched().rules().has_task_slices {
+    fn on_attributes(&mut self, machine: &Machine, tasks: &FindingTasks) {
+        if !machine.sched().rules().has_task_slices {
             return;
         }
         for (id, task) in tasks.iter() {

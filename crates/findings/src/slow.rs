@@ -51,11 +51,11 @@ impl Rule for SlowCpus {
     fn sample(&mut self, machine: &Machine, _tasks: &FindingTasks, at: Nanos) {
         let (sched, capacity) = (machine.sched(), &machine.hardware().topology.capacity);
         for cpu in sched.cpu_ids() {
-            let figures = sched.snapshot(cpu);
-            let is_slow = figures.freq_capacity < SCHED_CAPACITY_SCALE && {
-                let has = capacity[cpu.index()] * figures.freq_capacity / SCHED_CAPACITY_SCALE;
-                let wants = figures.cfs_avg.util_avg + figures.cfs_avg.util_avg / 4;
-                wants > has && !sched.is_idle(cpu)
+            let freq_capacity = sched.freq_capacity(cpu);
+            let is_slow = freq_capacity < SCHED_CAPACITY_SCALE && !sched.is_idle(cpu) && {
+                let has = capacity[cpu.index()] * freq_capacity / SCHED_CAPACITY_SCALE;
+                let util_avg = sched.snapshot(cpu).cfs_avg.util_avg;
+                util_avg + util_avg / 4 > has
             };
             self.0.sample(at, cpu, is_slow);
         }

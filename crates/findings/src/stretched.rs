@@ -7,15 +7,13 @@
 
 use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{Finding, FindingContext, FindingTasks, Severity, moment};
+use super::{Finding, FindingContext, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::Machine;
-use fairlab_measure::episodes::TaskState;
 use fairlab_measure::families::FamilySummary;
 use fairlab_measure::residency::FamilyResidency;
 use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// Evidence of work that took much more CPU time than on the fastest CPU.
@@ -57,23 +55,9 @@ const PARTS_OF_RUN: u64 = 20;
 /// Part of its existence for which a family may sleep: a tenth.
 const PARTS_OF_LIFE: u64 = 10;
 
-/// Number of samples of which one reads the states of the tasks.
-const SAMPLES_PER_READ: u64 = 16;
-
-/// Time of the tasks of a family, in ns, by samples.
-#[derive(Clone, Copy, Debug, Default)]
-struct SampledTime {
-    runnable: u64,
-    asleep: u64,
-}
-
-/// Time that tasks slept, by family.
+/// Families whose work took much more CPU time than on the fastest CPU. All is known at the end of a run.
 #[derive(Debug, Default)]
-pub(super) struct Stretched {
-    samples: u64,
-    last: Option<Nanos>,
-    times: BTreeMap<usize, SampledTime>,
-}
+pub(super) struct Stretched;
 
 /// CPU time of a family, and what it lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,36 +118,15 @@ impl Rule for Stretched {
         is_for_traces: false,
     };
 
-    fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
-        if !machine.hardware().scale_work {
-            return;
-        }
-        let is_due = self.samples.is_multiple_of(SAMPLES_PER_READ);
-        self.samples += 1;
-        if !is_due {
-            return;
-        }
-        let now = machine.now();
-        let time = self.last.map_or(0, |last| (now - last).0);
-        self.last = Some(now);
-        for (_, task) in tasks.iter() {
-            let times = self.times.entry(task.family).or_default();
-            match task.activity.state() {
-                TaskState::Blocked { .. } => times.asleep += time,
-                state if state.is_runnable() => times.runnable += time,
-                _ => {}
-            }
-        }
-    }
-
     fn findings(&mut self, about: &FindingContext<'_>) -> Vec<Finding> {
         let Some(machine) = about.machine.filter(|machine| machine.hardware().scale_work) else { return Vec::new() };
-        let has_slept = |name: &str| {
-            let family = about.families.iter().position(|family| family == name);
-            let times = family.and_then(|family| self.times.get(&family).copied()).unwrap_or_default();
-            times.asleep * PARTS_OF_LIFE > times.asleep + times.runnable
+        let has_slept = |family: &FamilySummary| {
+            let index = about.families.iter().position(|name| *name == family.name);
+            let lifetime = index.map_or(0, |index| about.lifetimes[index].0);
+            let asleep = lifetime.saturating_sub(family.run_ns + family.wait_ns + family.throttled_ns);
+            asleep * PARTS_OF_LIFE > lifetime
         };
-        let families = about.summaries.iter().filter(|family| !has_slept(&family.name));
+        let families = about.summaries.iter().filter(|family| !has_slept(family));
         families.filter_map(|family| finding(about, machine, family)).collect()
     }
 }

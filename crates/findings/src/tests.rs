@@ -27,6 +27,7 @@ pub(super) fn find(machine: &mut Machine, limits: Limits) -> (Vec<Finding>, RunS
         let until = START + Nanos(step.0 * nr);
         let observers = &mut Observers(vec![&mut summary, &mut findings]);
         let has_more = machine.advance(observers, until).expect("the tasks make progress");
+        findings.read_attributes(machine);
         findings.sample(machine, machine.now());
         if !has_more {
             break;
@@ -88,6 +89,7 @@ pub(super) fn context<'a>(now: Nanos) -> FindingContext<'a> {
     FindingContext {
         name: &|_| String::new(),
         families: &[],
+        lifetimes: &[],
         groups: &[],
         summaries: &[],
         machine: None,

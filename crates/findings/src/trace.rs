@@ -179,6 +179,7 @@ impl TraceScan<'_> {
         let about = FindingContext {
             name: &name,
             families: &families,
+            lifetimes: &[],
             groups: &[],
             summaries: &[],
             machine: None,

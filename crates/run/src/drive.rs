@@ -21,12 +21,13 @@ const BENCH_STEP: Nanos = Nanos::from_millis(5);
 /// Number of such steps between two checks whether all tasks have exited.
 const CHECK_EVERY_STEPS: u64 = 10;
 
-const MIN_SAMPLES: u64 = 1000;
+/// Smallest number of steps of a run.
+const MIN_STEPS: u64 = 1000;
 const MAX_INTERVAL: Nanos = Nanos::from_millis(10);
 
-/// Returns the simulated time between two steps of a run of this length: findings sample the state at each.
-fn sampling_interval(length: Nanos) -> Nanos {
-    Nanos(length.0.div_ceil(MIN_SAMPLES).clamp(1, MAX_INTERVAL.0))
+/// Returns the simulated time between two steps of a run of this length.
+fn step_length(length: Nanos) -> Nanos {
+    Nanos(length.0.div_ceil(MIN_STEPS).clamp(1, MAX_INTERVAL.0))
 }
 
 /// Run in progress: the one loop of all runs, which the caller advances step by step.
@@ -47,6 +48,11 @@ pub struct Drive {
     warmup: Option<RunningWarmup>,
     /// Number of steps since the end of the warm-up.
     nr_steps: u64,
+    /// Time from which on findings sample the state again, at the end of a step. The scheduler updates at ticks most of what
+    /// they sample.
+    next_sample: Nanos,
+    /// Number of changes of tasks' attributes that findings know.
+    nr_attribute_changes: u64,
 }
 
 /// Warm-up of a run in progress.
@@ -69,7 +75,7 @@ impl Drive {
         warmup: WarmupPlan,
     ) -> Result<Self, RunError> {
         let is_bench = observers.bench.is_some();
-        let step = if is_bench { BENCH_STEP } else { sampling_interval(machine.duration()) };
+        let step = if is_bench { BENCH_STEP } else { step_length(machine.duration()) };
         machine.start(observers)?;
         let latest = warmup.latest();
         let warmup = (latest > Nanos::ZERO).then(|| RunningWarmup {
@@ -77,7 +83,16 @@ impl Drive {
             measured: machine.duration().saturating_since(latest),
             detector: warmup.detector(),
         });
-        Ok(Self { is_bench, step, until: START, has_more: true, warmup, nr_steps: 0 })
+        Ok(Self {
+            is_bench,
+            step,
+            until: START,
+            has_more: true,
+            warmup,
+            nr_steps: 0,
+            next_sample: START,
+            nr_attribute_changes: 0,
+        })
     }
 
     /// Simulates the next step. Returns false if the run has ended; then the machine is finished.
@@ -137,12 +152,23 @@ impl Drive {
             *end = self.until;
             machine.end_at(self.until + *measured);
             observers.settling = Some(settling);
+            self.sample_findings(machine, observers);
         }
         Ok(())
     }
 
+    /// Samples state for findings at the end of a step, unless that was done.
+    fn sample_findings<E: Engine>(&mut self, machine: &Machine<E>, observers: &mut RunObservers) {
+        let next = self.until + machine.hardware().tick;
+        if core::mem::replace(&mut self.next_sample, next) != next {
+            observers.sample_findings(machine, self.until.min(START + machine.duration()));
+        }
+    }
+
     fn end_warmup<E: Engine>(&mut self, machine: &Machine<E>, observers: &mut RunObservers, end: Nanos) {
         self.warmup = None;
+        // Findings forget what they have read.
+        self.nr_attribute_changes = u64::MAX;
         observers.reset(machine, end);
         if self.is_bench {
             self.until = START + machine.elapsed();
@@ -158,7 +184,14 @@ impl Drive {
     /// Advances the machine to the end of the step.
     fn advance<E: Engine>(&mut self, machine: &mut Machine<E>, observers: &mut RunObservers) -> Result<(), RunError> {
         self.has_more = machine.advance(observers, self.until)?;
-        observers.sample_findings(machine, self.until.min(START + machine.duration()));
+        let nr_changes = machine.as_built_in().map_or(0, |machine| machine.sched().nr_attribute_changes());
+        if core::mem::replace(&mut self.nr_attribute_changes, nr_changes) != nr_changes {
+            observers.read_attributes(machine);
+        }
+        let ends_warmup = self.warmup.as_ref().is_some_and(|warmup| self.until >= warmup.end);
+        if self.until >= self.next_sample || ends_warmup || !self.has_more {
+            self.sample_findings(machine, observers);
+        }
         self.has_more &= !observers.has_failed();
         if self.has_more {
             observers.sample(machine);

@@ -108,6 +108,16 @@ impl RunObservers {
         }
     }
 
+    /// Reads attributes of tasks for findings and the event log.
+    pub(crate) fn read_attributes<E: Engine>(&mut self, machine: &Machine<E>) {
+        if let (Some(findings), Some(machine)) = (&mut self.findings, machine.as_built_in()) {
+            findings.read_attributes(machine);
+        }
+        if let Some(event_log) = self.writers.as_mut().and_then(|writers| writers.event_log.as_mut()) {
+            event_log.write_attributes(machine);
+        }
+    }
+
     /// Samples state for findings and the event log. `at` may be later than the last event.
     pub(crate) fn sample_findings<E: Engine>(&mut self, machine: &Machine<E>, at: Nanos) {
         if let (Some(findings), Some(machine)) = (&mut self.findings, machine.as_built_in()) {

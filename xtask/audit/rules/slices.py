@@ -4,7 +4,7 @@
 from collections import Counter, defaultdict
 
 from registry import sampled_rule
-from sampled import SAMPLES_PER_READ, SampledRule
+from sampled import SampledRule
 
 MIN_TURNS, PER_KEPT = 20, 10
 
@@ -23,11 +23,10 @@ def cut_slice(case):
 @sampled_rule("slice-cut", "cut-slices", severity="low", recipes={cut_slice: 2})
 class CutSlices(SampledRule):
     def reset(self):
-        self.nr_samples, self.tracks, self.since = 0, {}, {}
+        self.tracks, self.since = {}, {}
 
-    def sample(self, _sample):
-        self.nr_samples += 1
-        if (self.nr_samples - 1) % SAMPLES_PER_READ or not self.log.has_servers():
+    def attributes(self):
+        if not self.log.has_servers():
             return
         for task in self.state.forked:
             length = self.state.tasks[task]["slice"]

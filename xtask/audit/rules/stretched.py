@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from log import replay_tasks
 from metrics import Residency, kinds
 from registry import about_first_of_family, sampled_rule
-from sampled import SAMPLES_PER_READ, SampledRule
+from sampled import SampledRule
 
 
 def check(checker, finding, evidence, _numbers):
@@ -39,24 +39,29 @@ def check(checker, finding, evidence, _numbers):
 @sampled_rule("stretched", "stretched", question=about_first_of_family, check=check)
 class Stretched(SampledRule):
     def reset(self):
-        self.nr_samples, self.last, self.asleep, self.runnable = 0, None, Counter(), Counter()
+        pass
 
-    def sample(self, sample):
-        self.nr_samples += 1
-        if (self.nr_samples - 1) % SAMPLES_PER_READ or not self.log.machine["scale_work"]:
-            return
-        ns = 0 if self.last is None else sample["now"] - self.last
-        self.last = sample["now"]
-        for task in self.state.forked:
-            state, family = self.state.states.get(task), self.log.family_of(task)
-            self.asleep[family] += ns if state == "asleep" else 0
-            self.runnable[family] += ns if state == "runnable" else 0
+    def times(self, tasks):
+        """Returns the time from fork to exit and the runnable time of each family."""
+        lifetimes, runnable = Counter(), Counter()
+        for number, fork in self.log.forks.items():
+            family, born = self.log.family_of(number), max(fork["t"], self.log.from_t)
+            ended = self.log.end
+            for since, until, state, _ in tasks[number].intervals:
+                if state == "ended":
+                    ended = min(ended, since)
+                if state in ("waiting", "throttled", "running"):
+                    runnable[family] += max(until - max(since, self.log.from_t), 0)
+            lifetimes[family] += max(ended - born, 0)
+        return lifetimes, runnable
 
     def expected(self):
         capacities = {row["capacity"] for row in self.log.cpus}
         if not self.log.machine["scale_work"] or not self.log.domains and len(capacities) == 1:
             return {}
-        residency = Residency(self.log, replay_tasks(self.log), kinds(self.log))
+        tasks = replay_tasks(self.log)
+        lifetimes, runnable = self.times(tasks)
+        residency = Residency(self.log, tasks, kinds(self.log))
         points, rows = defaultdict(Counter), {}
         for task in self.log.forks:
             points[self.log.family_of(task)].update(residency.points[task])
@@ -67,7 +72,7 @@ class Stretched(SampledRule):
                 to_capacity += ns - at_highest
                 to_frequency += at_highest - at_highest * min(part, 1024) // 1024
             lost = to_capacity + to_frequency
-            has_slept = self.asleep[family] * 10 > self.asleep[family] + self.runnable[family]
+            has_slept = (lifetimes[family] - runnable[family]) * 10 > lifetimes[family]
             if not family or has_slept or 2 * lost < ran or to_frequency * 20 < self.log.end - self.log.from_t or not ran:
                 continue
             row = {"count": 1, "total_ns": lost, "worst_ns": lost, "at_ns": self.log.end - self.log.machine["t"] - 1}

@@ -93,6 +93,13 @@ impl<W: Write> EventLog<W> {
         }
     }
 
+    /// Writes rows of tasks whose attributes have changed since the last sample.
+    pub fn write_attributes(&mut self, machine: &Machine<impl Engine>) {
+        let Some(machine) = machine.as_built_in() else { return };
+        let tasks = self.last_sample.take_tasks(machine);
+        self.line(&json!({ "e": "attributes", "t": machine.now().0, "tasks": tasks }));
+    }
+
     fn write_machine(&mut self, machine: &Machine<impl Engine>) {
         let hardware = machine.hardware();
         self.line(&json!({

@@ -135,6 +135,7 @@ impl Sched {
         let how = ReenqueueFlags { moved, head, replenish: donated.is_some() };
         self.end_delay_for_class(ctx, &rq, task, class_of(new_prio));
         let taken = self.sched_change_begin(ctx, &rq, task, how.moved);
+        self.nr_attribute_changes += 1;
         let p = &mut self.tasks[task];
         (p.policy, p.pi_prio) = (policy, inherited);
         p.dl.inherited = donated.or(p.dl.inherited);
@@ -272,6 +273,7 @@ impl Sched {
     /// is not moved.
     pub(crate) fn do_set_cpus_allowed(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, mask: &CpuMask) {
         let taken = self.sched_change_begin(ctx, rq, task, false);
+        self.nr_attribute_changes += 1;
         let p = &mut self.tasks[task];
         p.cpus_allowed.copy_from(mask);
         p.nr_cpus_allowed = mask.weight() as u32;
@@ -458,6 +460,7 @@ impl Sched {
 
     /// Gives an entity a slice of its own, or with 0 that of the kernel (`__setparam_fair()`).
     fn write_slice(&mut self, se: EntityId, slice: Nanos) {
+        self.nr_attribute_changes += 1;
         let base_slice_ns = self.tunables.base_slice_ns;
         let entity = &mut self.entities[se];
         if slice > Nanos::ZERO {

@@ -68,6 +68,8 @@ pub struct State {
     pub(crate) domains: SchedDomains,
     pub(crate) lb_cache: LbCache,
     pub(crate) hotplug: Hotplug,
+    /// Number of changes of affinities, policies and slices, and of new tasks, so far.
+    pub(crate) nr_attribute_changes: u64,
     pub(crate) cpusets: Arena<CpusetId, Cpuset>,
     pub(crate) nohz: Nohz,
     pub(crate) dl_root: DlRoot,
@@ -138,6 +140,7 @@ impl State {
             domains,
             hotplug: Hotplug::new(topology.clone()),
             cpusets: [Cpuset::with_all_cpus(nr_cpus)].into_iter().collect(),
+            nr_attribute_changes: 0,
             nohz: Nohz::new(nr_cpus, jiffies),
             dl_root: DlRoot::new(nr_cpus),
             nodes: topology.cpus.iter().map(|place| place.node).collect(),
@@ -199,6 +202,12 @@ impl State {
     /// Load tracking applies it to all the time since the CPU's last update.
     pub fn handle_frequency(&mut self, cpu: CpuId, capacity: Capacity) {
         self.rqs[cpu].freq_capacity = capacity;
+    }
+
+    /// Frequency of a CPU, as a share of 1024 of its highest one: `arch_scale_freq_capacity()`.
+    #[inline]
+    pub fn freq_capacity(&self, cpu: CpuId) -> Capacity {
+        self.rqs[cpu].freq_capacity
     }
 
     /// Sets the thermal pressure of a CPU: the capacity that frequency capping takes from it, of 1024.
@@ -285,6 +294,12 @@ impl State {
     /// State of a task, in any class.
     pub fn task(&self, task: TaskId) -> &Task {
         &self.tasks[task]
+    }
+
+    /// Number of changes of affinities, policies and slices, and of new tasks, so far. While it stays, so do these attributes of
+    /// all tasks.
+    pub fn nr_attribute_changes(&self) -> u64 {
+        self.nr_attribute_changes
     }
 
     /// Number of tasks ever created, idle tasks and stoppers included.

@@ -38,6 +38,7 @@ pub(crate) fn weight_of(policy: Policy, nice: i8) -> LoadWeight {
 impl State {
     /// Creates a task and its fair entity. The task belongs to a CPU but is not queued.
     pub(crate) fn new_task(&mut self, new: NewTask, cpu: CpuId) -> TaskId {
+        self.nr_attribute_changes += 1;
         let task = TaskId::from_index(self.tasks.len());
         let entity = EntityId::from_index(self.entities.len());
         let cfs_rq = self.cfs_rq_of_group(new.group, cpu);

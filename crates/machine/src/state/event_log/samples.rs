@@ -17,18 +17,18 @@ pub(super) struct LastSample {
 }
 
 impl LastSample {
+    /// Samples the tasks of a machine. Returns the rows that differ from the last sample.
+    pub(super) fn take_tasks(&mut self, machine: &Machine) -> Vec<Value> {
+        let tasks = (0..machine.tasks().len()).filter_map(|index| machine.tasks()[index].id.map(|id| (index, id)));
+        changed_rows(&mut self.tasks, tasks.map(|(index, id)| (index, task_row(machine, index, id))))
+    }
+
     /// Samples a machine. Returns the rows of tasks, groups and CPUs that differ from the last sample.
     pub(super) fn take(&mut self, machine: &Machine) -> [Vec<Value>; 3] {
-        let tasks = (0..machine.tasks().len()).filter_map(|index| machine.tasks()[index].id.map(|id| (index, id)));
-        let tasks = tasks.map(|(index, id)| (index, task_row(machine, index, id)));
         let groups =
             machine.groups().iter().enumerate().map(|(index, &group)| (index, group_row(machine, index, group)));
         let cpus = machine.sched().cpu_ids().map(|cpu| (cpu.index(), cpu_row(machine, cpu)));
-        [
-            changed_rows(&mut self.tasks, tasks),
-            changed_rows(&mut self.groups, groups),
-            changed_rows(&mut self.cpus, cpus),
-        ]
+        [self.take_tasks(machine), changed_rows(&mut self.groups, groups), changed_rows(&mut self.cpus, cpus)]
     }
 }
 
