@@ -5,7 +5,7 @@
 //! path runs exactly once. The rows of tasks that block are `read`, those of the woken CPU are `interrupt` and
 //! `idle`. System calls of a channel come from tests in which one task writes and reads alone (`pass-pipe`).
 
-use super::sheet::Sheet;
+use super::sheet::{Row, Sheet};
 
 /// A round trip over a pipe between two CPUs, of two messages and two wake-ups.
 const ROUND: &str = "pingpong-pipe-2cpus size=1";
@@ -677,7 +677,7 @@ impl<'a> Numbers<'a> {
 
     /// Returns the instructions of an operation; never negative.
     pub(super) fn instructions(&self, formula: &Formula) -> i64 {
-        let counted: i64 = formula.sums.iter().map(|sum| self.sum(sum, |row| row.instructions)).sum();
+        let counted: i64 = formula.sums.iter().map(|sum| self.sum(sum, Row::instructions)).sum();
         let constant = formula.constant.map_or(0, |(instructions, _)| instructions * 10);
         let levels =
             if formula.half_levels == 0 { 0 } else { formula.half_levels * self.instructions(&GROUP_LEVEL) / 2 };
@@ -686,10 +686,10 @@ impl<'a> Numbers<'a> {
 
     /// Returns the cache lines of an operation; never negative.
     pub(super) fn lines(&self, formula: &Formula) -> i64 {
-        formula.sums.iter().map(|sum| self.sum(sum, |row| row.lines)).sum::<i64>().max(0)
+        formula.sums.iter().map(|sum| self.sum(sum, Row::lines)).sum::<i64>().max(0)
     }
 
-    fn sum(&self, sum: &Sum, figure: fn(&super::sheet::Row) -> i64) -> i64 {
+    fn sum(&self, sum: &Sum, figure: fn(&Row) -> i64) -> i64 {
         let takes_side = |side: &str| if sum.sides.is_empty() { side != "user" } else { sum.sides.contains(&side) };
         let takes_part = |part: &str| match sum.parts {
             Parts::All => true,
@@ -697,16 +697,12 @@ impl<'a> Numbers<'a> {
             Parts::Without(parts) => !parts.contains(&part),
         };
         let rows = self.sheet.rows(sum.operation);
-        let total: i64 = rows
-            .iter()
-            .filter(|(side, part, _)| takes_side(side) && takes_part(part))
-            .map(|(_, _, row)| figure(row))
-            .sum();
+        let total: i64 = rows.iter().filter(|row| takes_side(row.side()) && takes_part(row.part())).map(figure).sum();
         match sum.of {
             Divisor::Number(of) => total * sum.times / of,
             Divisor::Calls(called, of) => {
-                let of_part = rows.iter().filter(|(side, part, _)| takes_side(side) && *part == called);
-                let thousandths: i64 = of_part.map(|(_, _, row)| row.calls).sum();
+                let of_part = rows.iter().filter(|row| takes_side(row.side()) && row.part() == called);
+                let thousandths: i64 = of_part.map(Row::calls).sum();
                 if thousandths == 0 { 0 } else { total * sum.times * 1000 / (thousandths * of) }
             }
         }

@@ -14,7 +14,7 @@ use formulas::{
     CALLS, CHANNELS, ENQUEUE_LINES, FUTEX_LINES, Formula, MIGRATION_LINES, Numbers, OPERATION_FORMULAS, RQ_LINE,
     SCAN_LINES, STATISTICS_LINES, WAKER_LINES, WOKEN_LINES,
 };
-use sheet::Sheet;
+use sheet::{Row, Sheet};
 
 /// Names of the sheets that are part of the program.
 pub const SHEETS: [&str; sheet::NR_SHEETS] = sheet::names();
@@ -217,7 +217,7 @@ fn lines_ps(processor: &Processor, formula: &Formula, tenths: i64) -> ByDistance
 /// sheet or operation.
 pub fn counted_instructions(sheet: &str, operation: &str) -> Option<u64> {
     let name = SHEETS.iter().find(|known| **known == sheet)?;
-    let rows = Sheet::by_name(name).operation(operation)?.iter().map(|(_, _, row)| row.instructions).sum::<i64>();
+    let rows = Sheet::by_name(name).operation(operation)?.iter().map(Row::instructions).sum::<i64>();
     Some(rows.unsigned_abs() / 10)
 }
 
