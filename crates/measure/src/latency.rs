@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Collection of latencies, and their summary statistics.
 
-use hdrhistogram::Histogram;
+use crate::histogram::Histogram;
 use serde::{Deserialize, Serialize};
 
 /// Number of significant digits of quantiles.
-const DIGITS: u8 = 3;
+const DIGITS: u32 = 3;
 
 /// Number of values that are stored individually. A histogram takes 200 kB, and most families of a large
 /// workload have few wake-ups.
@@ -21,7 +21,7 @@ pub struct Latency {
     /// Individual values, up to [`MAX_EXACT_VALUES`].
     few: Vec<u64>,
     /// Histogram of all values, once there are more.
-    histogram: Option<Box<Histogram<u64>>>,
+    histogram: Option<Box<Histogram>>,
     sum: u128,
     min: u64,
     max: u64,
@@ -119,7 +119,7 @@ impl Latency {
     pub fn record(&mut self, ns: u64) {
         self.add_to_totals(ns);
         match &mut self.histogram {
-            Some(histogram) => add(histogram, ns),
+            Some(histogram) => histogram.record(ns),
             None if self.few.len() < MAX_EXACT_VALUES => self.few.push(ns),
             None => {
                 self.few.push(ns);
@@ -175,16 +175,15 @@ impl Latency {
         }
     }
 
-    fn quantiles_in<const N: usize>(&self, ended: &Histogram<u64>, parts: [f64; N]) -> [(u64, bool); N] {
+    fn quantiles_in<const N: usize>(&self, ended: &Histogram, parts: [f64; N]) -> [(u64, bool); N] {
         if self.open.is_empty() {
-            return parts.map(|part| (ended.value_at_quantile(part).clamp(self.min, self.max), false));
+            return parts.map(|part| (ended.quantile(part).clamp(self.min, self.max), false));
         }
         // Rank of each open latency: it follows the ended ones that are not longer, and the open ones before it.
         let rank = |(before, &ns): (usize, &u64)| {
-            // Buckets are at most 1/1024 of their values wide. Those that can contain the open latency count as shorter.
-            let least = |greatest: u64| greatest - greatest / 1024;
-            let shorter = ended.iter_recorded().take_while(|bucket| least(bucket.value_iterated_to()) <= ns);
-            shorter.map(|bucket| bucket.count_at_value()).sum::<u64>() + before as u64 + 1
+            // Buckets that can contain the open latency count as shorter.
+            let shorter = ended.buckets().take_while(|&(least, ..)| least <= ns);
+            shorter.map(|(.., count)| count).sum::<u64>() + before as u64 + 1
         };
         let ranks: Vec<u64> = self.open.iter().enumerate().map(rank).collect();
         parts.map(|part| {
@@ -195,7 +194,7 @@ impl Latency {
             }
             // Half a rank below, so that a rounding error does not lead to the next rank.
             let part = ((wanted - before as u64) as f64 - 0.5) / ended.len() as f64;
-            (ended.value_at_quantile(part).clamp(self.min, self.max), false)
+            (ended.quantile(part).clamp(self.min, self.max), false)
         })
     }
 
@@ -209,7 +208,7 @@ impl Latency {
             let mean_ns = u64::try_from(self.sum / u128::from(count)).expect("a mean is no greater than the greatest");
             // A mean is a lower bound if open latencies contribute more than the resolution of quantiles.
             let sum_of_open: u128 = self.open.iter().map(|&ns| u128::from(ns)).sum();
-            let is_mean_open = sum_of_open > 0 && sum_of_open * 10_u128.pow(DIGITS.into()) >= self.sum;
+            let is_mean_open = sum_of_open > 0 && sum_of_open * 10_u128.pow(DIGITS) >= self.sum;
             LatencySummary {
                 count,
                 open: self.open.len() as u64,
@@ -225,15 +224,10 @@ impl Latency {
     }
 }
 
-fn histogram_of(values: &[u64]) -> Box<Histogram<u64>> {
-    let mut histogram = Histogram::new(DIGITS).expect("the number of digits is one that histograms may have");
-    values.iter().for_each(|&ns| add(&mut histogram, ns));
-    Box::new(histogram)
-}
-
-#[inline]
-fn add(histogram: &mut Histogram<u64>, ns: u64) {
-    histogram.record(ns).expect("the histogram grows with its values");
+fn histogram_of(values: &[u64]) -> Box<Histogram> {
+    let mut histogram = Box::<Histogram>::default();
+    values.iter().for_each(|&ns| histogram.record(ns));
+    histogram
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub mod energy;
 pub mod episodes;
 pub mod families;
 pub mod figures;
+mod histogram;
 pub mod latency;
 pub mod measure;
 pub mod measured_run;
