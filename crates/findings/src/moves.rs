@@ -6,6 +6,7 @@ use super::rule::{FindingMigration, Rule, RuleInfo, RuleSeverity};
 use super::{Finding, FindingContext, Limits, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::START;
+use fairlab_measure::slot_mut;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use serde::Serialize;
@@ -49,7 +50,7 @@ struct PingPong {
 #[derive(Debug, Default)]
 pub(super) struct Moves {
     back_within: Nanos,
-    tasks: BTreeMap<usize, PingPong>,
+    tasks: Vec<Option<PingPong>>,
 }
 
 impl Rule for Moves {
@@ -62,12 +63,13 @@ impl Rule for Moves {
     };
 
     fn new(_nr_cpus: usize, limits: Limits) -> Self {
-        Self { back_within: limits.back_within, tasks: BTreeMap::new() }
+        Self { back_within: limits.back_within, tasks: Vec::new() }
     }
 
     fn on_migrate(&mut self, now: Nanos, migration: FindingMigration) {
         let FindingMigration { task, family, from, to } = migration;
-        let moved = self.tasks.entry(task).or_insert(PingPong { family, at: START, from, back: 0, last_back: START });
+        let new = || PingPong { family, at: START, from, back: 0, last_back: START };
+        let moved = slot_mut(&mut self.tasks, task).get_or_insert_with(new);
         if moved.from == to && now - moved.at <= self.back_within {
             moved.back += 1;
             moved.last_back = now;
@@ -80,7 +82,8 @@ impl Rule for Moves {
         let is_often =
             |back: u64| back >= MIN_RETURNS && u128::from(back) * 1_000_000_000 > u128::from(PER_SECOND * length);
         let mut found: BTreeMap<usize, Finding> = BTreeMap::new();
-        for (&task, moved) in self.tasks.iter().filter(|(_, moved)| is_often(moved.back)) {
+        let tasks = self.tasks.iter().enumerate().filter_map(|(task, moved)| Some((task, moved.as_ref()?)));
+        for (task, moved) in tasks.filter(|(_, moved)| is_often(moved.back)) {
             let count = moved.back + found.get(&moved.family).map_or(0, |finding| finding.count);
             let at_ns = moment(moved.last_back);
             // The finding is about the task that returned most recently.
