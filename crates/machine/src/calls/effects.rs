@@ -13,7 +13,6 @@ use fairlab_sched::units::Nanos;
 impl<E: Engine> Machine<E> {
     /// Applies the effects of a scheduler call, in their order. Interrupts leave at the end of the call's
     /// busy time.
-    #[inline]
     pub(crate) fn apply_effects(&mut self, took: Nanos) {
         for index in 0..self.effects.len() {
             match self.effects[index] {

@@ -18,22 +18,8 @@ impl<E: Engine> Machine<E> {
         observer: &mut dyn Observer<E>,
         cpu: CpuId,
         path: KernelPath,
-        mut act: impl FnMut(&mut E, &mut Ctx<'_>) -> R,
+        act: impl FnOnce(&mut E, &mut Ctx<'_>) -> R,
     ) -> R {
-        let mut result = None;
-        self.enter_dyn(observer, cpu, path, &mut |sched, ctx| result = Some(act(sched, ctx)));
-        result.expect("the scheduler was called")
-    }
-
-    /// Calls the scheduler through a trait object. All calls share this code, because instruction caches are
-    /// small.
-    fn enter_dyn(
-        &mut self,
-        observer: &mut dyn Observer<E>,
-        cpu: CpuId,
-        path: KernelPath,
-        act: &mut dyn FnMut(&mut E, &mut Ctx<'_>),
-    ) {
         let mut tap = CountingObserver {
             digest: &mut self.digest,
             counters: &mut self.counters,
@@ -52,13 +38,16 @@ impl<E: Engine> Machine<E> {
             op_counts: &mut self.op_counts,
             policy: self.policy_slot.as_mut(),
         };
-        act(&mut self.sched, &mut ctx);
+        let result = act(&mut self.sched, &mut ctx);
         self.clock_offset = ctx.clock_offset;
         if self.wants_ops {
             self.report_ops(observer, cpu, path);
         }
         let took = if self.kernel_takes_time { self.charge(observer, cpu, path) } else { Nanos::ZERO };
-        self.apply_effects(took);
+        if !self.effects.is_empty() {
+            self.apply_effects(took);
+        }
+        result
     }
 
     /// Reports the operation counts of a call. Without a cost model it also drains them, because no charge
