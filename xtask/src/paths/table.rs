@@ -179,8 +179,8 @@ mod tests {
     fn the_longest_entry_and_the_exact_name_count() {
         let table = PathTable::load(&crate::root()).expect("the table is valid");
         let name = |index: Option<usize>| index.map_or(OTHER, |index| table.paths[index].name.as_str());
-        assert_eq!(name(table.path_of_module("sched::classes::fair::enqueue::enqueue_entity")), "enqueue");
-        assert_eq!(name(table.path_of_module("sched::classes::fair::enqueue::dequeue_entity")), "dequeue");
+        assert_eq!(name(table.path_of_module("sched::classes::fair::cfs::enqueue::enqueue_entity_cfs")), "enqueue");
+        assert_eq!(name(table.path_of_module("sched::classes::fair::cfs::enqueue::dequeue_entity_cfs")), "dequeue");
         assert_eq!(name(table.path_of_module("sched::paths::wakeful")), OTHER);
         assert_eq!(name(table.path_of_reference(&function("enqueue_entity", "???"))), "enqueue");
         assert_eq!(name(table.path_of_reference(&function("set_next_task_idle", "???"))), "pick");

@@ -7,6 +7,7 @@
 //! their runtime is limited by [`bandwidth`].
 
 pub(crate) mod bandwidth;
+pub(crate) mod cfs;
 pub(crate) mod curr;
 pub(crate) mod eevdf;
 pub(crate) mod enqueue;

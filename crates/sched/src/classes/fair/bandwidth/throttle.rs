@@ -116,7 +116,7 @@ impl State {
             let tasks = TaskCounts::of(cfs_rq);
             let had_tasks = self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0;
             if self.attach_branch(ctx, entity, tasks) {
-                if self.rules.fair_is_eevdf && !had_tasks && self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0 {
+                if self.rules.has_fair_server && !had_tasks && self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0 {
                     self.dl_server_start(ctx, cpu);
                 }
                 self.add_nr_running(cpu, tasks.all);
@@ -194,7 +194,7 @@ impl State {
             if is_last {
                 let delayed = self.entities[se].is_delayed;
                 let flags = DequeueFlags { sleep: true, special: true, delayed, ..DequeueFlags::default() };
-                self.dequeue_entity(ctx, above, se, flags);
+                self.dequeue_group(ctx, above, se, flags);
             } else {
                 self.update_load_avg(ctx, above, se, UpdateLoad::PLAIN);
                 self.se_update_runnable(se);
@@ -218,11 +218,11 @@ impl State {
             let (above, parent) = self.place_of(se);
             if self.entities[se].is_delayed {
                 let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
-                self.dequeue_entity(ctx, above, se, flags);
+                self.dequeue_group(ctx, above, se, flags);
             }
             is_first &= !self.entities[se].on_rq;
             if is_first {
-                self.enqueue_entity(ctx, above, se, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
+                self.enqueue_group(ctx, above, se, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
             } else {
                 self.update_load_avg(ctx, above, se, UpdateLoad::TG);
                 self.se_update_runnable(se);

@@ -51,7 +51,7 @@ impl State {
                 let entity = &mut self.entities[se];
                 (entity.slice, entity.has_custom_slice) = (slice, true);
             }
-            self.enqueue_entity(ctx, cfs_rq, se, entity_flags);
+            self.enqueue_entity_eevdf(ctx, cfs_rq, se, entity_flags);
             // With a base slice of 0 a group keeps its own slice.
             slice = parent.map(|_| self.min_slice(cfs_rq)).filter(|&slice| slice > 0);
             self.count_in(cfs_rq, &mut counted);
@@ -136,7 +136,7 @@ impl State {
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
-            if !self.dequeue_entity(ctx, cfs_rq, se, level_flags) {
+            if !self.dequeue_entity_eevdf(ctx, cfs_rq, se, level_flags) {
                 if task.is_some() && se == first {
                     return false;
                 }
@@ -175,6 +175,63 @@ impl State {
         if let Some(task) = task.filter(|_| flags.delayed) {
             self.hrtick_update(ctx, cpu);
             self.tasks[task].on_rq = OnRq::No;
+        }
+        true
+    }
+
+    /// Enqueues one entity: it is placed by its lag, after its weight has changed.
+    pub(in crate::classes::fair) fn enqueue_entity_eevdf(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        flags: EnqueueFlags,
+    ) {
+        let is_curr = self.cfs_rqs[cfs_rq].curr == Some(se);
+        if is_curr {
+            self.place_entity_eevdf(cfs_rq, se, flags.initial);
+        }
+        self.update_curr(ctx, cfs_rq);
+        self.attach_entity(ctx, cfs_rq, se);
+        if !is_curr {
+            self.place_entity_eevdf(cfs_rq, se, flags.initial);
+        }
+        self.account_entity_enqueue(cfs_rq, se);
+        self.finish_enqueue(ctx, cfs_rq, se, flags, is_curr);
+    }
+
+    /// Dequeues one entity. Returns whether it has left: it may stay for a while.
+    pub(in crate::classes::fair) fn dequeue_entity_eevdf(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        flags: DequeueFlags,
+    ) -> bool {
+        self.update_curr(ctx, cfs_rq);
+        if self.delay_dequeue(ctx, cfs_rq, se, flags) {
+            return false;
+        }
+        self.detach_entity(ctx, cfs_rq, se);
+        let lag = self.update_entity_lag(cfs_rq, se);
+        if lag != self.entities[se].vlag {
+            self.report_limited_lag(ctx, se, lag, flags);
+        }
+        if self.cfs_rqs[cfs_rq].curr != Some(se) {
+            self.remove_from_timeline(cfs_rq, se);
+        }
+        if !flags.sleep {
+            self.keep_relative_deadline(se);
+        }
+        self.entities[se].set_on_rq(false);
+        self.account_entity_dequeue(cfs_rq, se);
+        self.return_cfs_rq_runtime(ctx, cfs_rq);
+        self.update_cfs_group(ctx, se);
+        if flags.delayed {
+            self.finish_delayed_dequeue(ctx, se);
+        }
+        if self.cfs_rqs[cfs_rq].nr_running == 0 {
+            self.update_idle_cfs_rq_clock_pelt(cfs_rq);
         }
         true
     }

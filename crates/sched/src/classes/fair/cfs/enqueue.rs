@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Enqueue and dequeue of fair tasks in 6.1, where virtual runtimes are relative to that of the cfs_rq.
+//!
+//! Models `enqueue_task_fair()`, `dequeue_task_fair()`, `enqueue_entity()` and `dequeue_entity()` (6.1).
+
+use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
+use crate::classes::fair::place::Placement;
+use crate::interface::ctx::Ctx;
+use crate::state::State;
+use crate::state::dirty::TaskCounts;
+use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::types::work::KernelOp;
+
+impl State {
+    /// Enqueues a fair task. Rules, in order:
+    /// 1. The CPU's estimated utilisation grows. A task that waited for I/O requests a higher frequency.
+    /// 2. From the task upwards, each entity that is not queued yet is enqueued.
+    /// 3. Further up, averages, runnable counts and weights of the groups are updated.
+    /// 4. Both loops end at a throttled group: above it the task does not count.
+    pub(in crate::classes::fair) fn enqueue_task_cfs(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        task: TaskId,
+        flags: EnqueueFlags,
+    ) {
+        self.util_est_enqueue(cpu, task);
+        if self.tasks[task].in_iowait {
+            self.cpufreq_iowait(ctx, cpu);
+        }
+        let mut is_idle = self.tasks[task].has_idle_policy();
+        let mut entity = Some(self.tasks[task].se);
+        let mut entity_flags = flags;
+        while let Some(se) = entity {
+            if self.entities[se].on_rq {
+                break;
+            }
+            ctx.charge(KernelOp::GroupLevel);
+            let (cfs_rq, parent) = self.place_of(se);
+            self.enqueue_entity_cfs(ctx, cfs_rq, se, entity_flags);
+            self.count_task_in(cfs_rq, &mut is_idle);
+            if self.cfs_rqs[cfs_rq].throttled {
+                return self.hrtick_update(ctx, cpu);
+            }
+            entity_flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
+            entity = parent;
+        }
+        while let Some(se) = entity {
+            let (cfs_rq, parent) = self.place_of(se);
+            self.refresh_queued_group(ctx, cfs_rq, se);
+            self.count_task_in(cfs_rq, &mut is_idle);
+            if self.cfs_rqs[cfs_rq].throttled {
+                return self.hrtick_update(ctx, cpu);
+            }
+            entity = parent;
+        }
+        self.add_nr_running(cpu, 1);
+        if flags.wakeup {
+            self.check_update_overutilized_status(ctx, cpu);
+        }
+        self.hrtick_update(ctx, cpu);
+    }
+
+    /// Dequeues a fair task. Rules, in order:
+    /// 1. From the task upwards, each entity is dequeued until a group has other runnable entities.
+    /// 2. If the task sleeps, that group becomes the next buddy, so that it continues.
+    /// 3. Further up, averages, runnable counts and weights are updated.
+    /// 4. Both loops end at a throttled group: above it the task did not count.
+    /// 5. A CPU that has only idle work left balances soon.
+    /// 6. The estimated utilisation of a task that sleeps is updated.
+    pub(in crate::classes::fair) fn dequeue_task_cfs(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        task: TaskId,
+        flags: DequeueFlags,
+    ) {
+        let had_only_idle = self.sched_idle_cpu(cpu);
+        self.util_est_dequeue(cpu, task);
+        let mut is_idle = self.tasks[task].has_idle_policy();
+        let mut entity = Some(self.tasks[task].se);
+        let mut entity_flags = flags;
+        while let Some(se) = entity {
+            ctx.charge(KernelOp::GroupLevel);
+            let (cfs_rq, parent) = self.place_of(se);
+            self.dequeue_entity_cfs(ctx, cfs_rq, se, entity_flags);
+            self.count_task_out(cfs_rq, &mut is_idle);
+            entity = parent;
+            if self.cfs_rqs[cfs_rq].throttled {
+                return self.finish_dequeue(ctx, cpu, task, flags);
+            }
+            if self.cfs_rqs[cfs_rq].load.weight != 0 {
+                if let Some(group) = parent.filter(|_| flags.sleep && !self.is_throttled_hierarchy(cfs_rq)) {
+                    self.set_next_buddy(group);
+                }
+                break;
+            }
+            entity_flags.sleep = true;
+        }
+        while let Some(se) = entity {
+            let (cfs_rq, parent) = self.place_of(se);
+            self.refresh_queued_group(ctx, cfs_rq, se);
+            self.count_task_out(cfs_rq, &mut is_idle);
+            if self.cfs_rqs[cfs_rq].throttled {
+                return self.finish_dequeue(ctx, cpu, task, flags);
+            }
+            entity = parent;
+        }
+        self.sub_nr_running(cpu, 1);
+        if !had_only_idle && self.sched_idle_cpu(cpu) && self.tunables.changes.sched_idle_busy == 0 {
+            self.nohz.cpus[cpu].next_balance = self.jiffies;
+        }
+        self.finish_dequeue(ctx, cpu, task, flags);
+    }
+
+    fn finish_dequeue(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
+        self.util_est_update(cpu, task, flags.sleep);
+        self.hrtick_update(ctx, cpu);
+    }
+
+    /// Adds a task to the counts of a cfs_rq. Above an idle group the task counts as idle.
+    fn count_task_in(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
+        self.count_tasks_in(cfs_rq, TaskCounts { all: 1, idle: u32::from(*is_idle), delayed: 0 });
+        *is_idle |= self.cfs_rqs[cfs_rq].is_idle;
+    }
+
+    fn count_task_out(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
+        self.count_tasks_out(cfs_rq, TaskCounts { all: 1, idle: u32::from(*is_idle), delayed: 0 });
+        *is_idle |= self.cfs_rqs[cfs_rq].is_idle;
+    }
+
+    /// Enqueues one entity.
+    ///
+    /// An entity that did not sleep here has a virtual runtime relative to `min_vruntime`, which becomes
+    /// absolute. For the running entity this happens before time is charged, for others afterwards, because
+    /// charging advances `min_vruntime`.
+    pub(in crate::classes::fair) fn enqueue_entity_cfs(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        flags: EnqueueFlags,
+    ) {
+        let is_relative = !flags.wakeup || flags.migrated;
+        let is_curr = self.cfs_rqs[cfs_rq].curr == Some(se);
+        if is_relative && is_curr {
+            self.make_vruntime_absolute(cfs_rq, se);
+        }
+        self.update_curr(ctx, cfs_rq);
+        if is_relative && !is_curr {
+            self.make_vruntime_absolute(cfs_rq, se);
+        }
+        self.attach_entity(ctx, cfs_rq, se);
+        self.account_entity_enqueue(cfs_rq, se);
+        if flags.wakeup {
+            self.place_entity(cfs_rq, se, Placement::Wakeup);
+        }
+        self.finish_enqueue(ctx, cfs_rq, se, flags, is_curr);
+    }
+
+    /// Dequeues one entity. The virtual runtime of an entity that does not sleep becomes relative to
+    /// `min_vruntime`.
+    pub(in crate::classes::fair) fn dequeue_entity_cfs(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        flags: DequeueFlags,
+    ) {
+        self.update_curr(ctx, cfs_rq);
+        self.detach_entity(ctx, cfs_rq, se);
+        if self.cfs_rqs[cfs_rq].curr != Some(se) {
+            self.remove_from_timeline(cfs_rq, se);
+        }
+        self.entities[se].set_on_rq(false);
+        self.account_entity_dequeue(cfs_rq, se);
+        if !flags.sleep {
+            let min_vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
+            let entity = &mut self.entities[se];
+            entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
+        }
+        self.return_cfs_rq_runtime(ctx, cfs_rq);
+        self.update_cfs_group(ctx, se);
+        // An entity that returns at once must not let `min_vruntime` advance meanwhile.
+        if flags.moved || !flags.save {
+            self.update_min_vruntime(cfs_rq);
+        }
+        if self.cfs_rqs[cfs_rq].nr_running == 0 {
+            self.update_idle_cfs_rq_clock_pelt(cfs_rq);
+        }
+    }
+
+    fn make_vruntime_absolute(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let min_vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
+        let entity = &mut self.entities[se];
+        entity.vruntime = entity.vruntime.wrapping_add(min_vruntime);
+    }
+}
