@@ -6,7 +6,6 @@
 
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::units::Nanos;
-use std::collections::VecDeque;
 
 /// Class of the current task of a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,20 +88,56 @@ impl ClassChange {
     }
 }
 
+/// Last changes of a CPU, in a ring.
+#[derive(Clone, Debug)]
+struct CpuChanges {
+    /// At most [`MAX_CHANGES`].
+    ring: Vec<ClassChange>,
+    /// Index of the oldest change; 0 until the ring is full.
+    oldest: usize,
+}
+
+impl CpuChanges {
+    /// Returns the last change.
+    #[inline]
+    fn last(&self) -> &ClassChange {
+        &self.ring[self.oldest.wrapping_sub(1).min(self.ring.len() - 1)]
+    }
+
+    #[inline]
+    fn push(&mut self, change: ClassChange) {
+        if self.ring.len() < MAX_CHANGES {
+            self.ring.push(change);
+        } else {
+            self.ring[self.oldest] = change;
+            self.oldest = (self.oldest + 1) % MAX_CHANGES;
+        }
+    }
+
+    /// Returns the last change up to a time, else the oldest one.
+    fn up_to(&self, at: Nanos) -> &ClassChange {
+        let (newer, older) = self.ring.split_at(self.oldest);
+        let part = if newer.first().is_some_and(|first| first.at <= at) { newer } else { older };
+        &part[part.partition_point(|change| change.at <= at).saturating_sub(1)]
+    }
+}
+
 /// Changes of the classes that run on CPUs, from the switches of a run or a trace. A CPU forgets old changes: the times
 /// of a wait that began before them are those since then.
 #[derive(Clone, Debug)]
 pub(crate) struct Occupancy {
     /// Present class of each CPU.
     classes: Vec<RunClass>,
-    /// Last changes of each CPU, oldest first.
-    changes: Vec<VecDeque<ClassChange>>,
+    changes: Vec<CpuChanges>,
 }
 
 impl Occupancy {
     pub(crate) fn new(nr_cpus: usize, start: Nanos) -> Self {
         let first = ClassChange { at: start, class: RunClass::Idle, times: ClassTimes::default() };
-        Self { classes: vec![RunClass::Idle; nr_cpus], changes: vec![VecDeque::from([first]); nr_cpus] }
+        Self {
+            classes: vec![RunClass::Idle; nr_cpus],
+            changes: vec![CpuChanges { ring: vec![first], oldest: 0 }; nr_cpus],
+        }
     }
 
     /// Records that a task of a class runs on a CPU from now on.
@@ -116,19 +151,15 @@ impl Occupancy {
     fn change(&mut self, now: Nanos, cpu: CpuId, class: RunClass) {
         self.classes[cpu.index()] = class;
         let changes = &mut self.changes[cpu.index()];
-        let times = changes.back().expect("there is a first change").times_at(now);
-        if changes.len() == MAX_CHANGES {
-            changes.pop_front();
-        }
-        changes.push_back(ClassChange { at: now, class, times });
+        let times = changes.last().times_at(now);
+        changes.push(ClassChange { at: now, class, times });
     }
 
     /// Returns the times by class on a CPU from one time to another.
     pub(crate) fn between(&self, cpu: CpuId, from: Nanos, to: Nanos) -> ClassTimes {
         let changes = &self.changes[cpu.index()];
         let up_to = |at: Nanos| {
-            let after = changes.partition_point(|change| change.at <= at);
-            let change = &changes[after.saturating_sub(1)];
+            let change = changes.up_to(at);
             change.times_at(at.max(change.at))
         };
         up_to(to).since(&up_to(from))
