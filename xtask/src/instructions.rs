@@ -46,9 +46,10 @@ enum RunOutput {
 }
 
 /// Returns the standard runs: small and large machines; periodic tasks, pairs and hogs; `hello` has costs, idle states
-/// and frequencies. Most of them also print their summaries.
+/// and frequencies. Half of them print their summaries.
 fn standard_runs() -> Vec<StandardRun> {
     use RunOutput::{Json, Text};
+    use mixes::crowded;
     let scn =
         |name, output, path: &str| StandardRun { name, options: &[], input: RunInput::File(path.to_owned()), output };
     let mix = |name, output, text| StandardRun { name, options: &[], input: RunInput::Text(text), output };
@@ -58,7 +59,6 @@ fn standard_runs() -> Vec<StandardRun> {
         input: RunInput::File("scenarios/hello.json".to_owned()),
         output,
     };
-    let crowded = |nr_cpus, length| mixes::crowded(nr_cpus, length);
     vec![
         scn("eight-cpus", Json, "scenarios/eight-cpus.scn"),
         scn("numa", Json, "scenarios/numa.scn"),

@@ -29,15 +29,7 @@ pub(crate) struct ReleaseArgs {
 const PROFILE: &str = "optimised";
 
 pub(crate) fn build(root: &Path, args: &ReleaseArgs) -> Result<()> {
-    let compiler = CompilerInfo::from_rustc(root)?;
-    let tool = profdata::find(&compiler, args.profdata.as_deref())?;
-    let page = lab::build(root)?;
-    let folder = programs::target(root).join(PROFILE);
-    let bytes = clean_build(root, &folder, &page, &compiler, &tool)?;
-    if args.twice && clean_build(root, &folder, &page, &compiler, &tool)? != bytes {
-        bail!("two builds of the same sources differ");
-    }
-    let binary = keep_program(&folder, &compiler)?;
+    let (binary, bytes) = build_optimised(root, args)?;
     let nr_same = compare_digests(root, &binary)?;
     println!("{}: {:.1} MiB", binary.display(), bytes.len() as f64 / f64::from(1 << 20));
     println!("sha256 {}{}", sha256::hex_digest(&bytes), if args.twice { ", equal in two builds" } else { "" });
@@ -47,19 +39,22 @@ pub(crate) fn build(root: &Path, args: &ReleaseArgs) -> Result<()> {
 
 /// Builds the optimised program once, and returns its path.
 pub(crate) fn build_program(root: &Path) -> Result<PathBuf> {
-    let compiler = CompilerInfo::from_rustc(root)?;
-    let tool = profdata::find(&compiler, None)?;
-    let page = lab::build(root)?;
-    let folder = programs::target(root).join(PROFILE);
-    clean_build(root, &folder, &page, &compiler, &tool)?;
-    keep_program(&folder, &compiler)
+    build_optimised(root, &ReleaseArgs { twice: false, profdata: None }).map(|(binary, _)| binary)
 }
 
-/// Copies the program to the place that `cargo xtask release` prints.
-fn keep_program(folder: &Path, compiler: &CompilerInfo) -> Result<PathBuf> {
+/// Builds the optimised program and copies it out of the build directory. Returns the path of the copy and its bytes.
+fn build_optimised(root: &Path, args: &ReleaseArgs) -> Result<(PathBuf, Vec<u8>)> {
+    let compiler = CompilerInfo::from_rustc(root)?;
+    let tool = profdata::find(&compiler, args.profdata.as_deref())?;
+    let page = lab::build(root)?;
+    let folder = programs::target(root).join(PROFILE);
+    let bytes = clean_build(root, &folder, &page, &compiler, &tool)?;
+    if args.twice && clean_build(root, &folder, &page, &compiler, &tool)? != bytes {
+        bail!("two builds of the same sources differ");
+    }
     let binary = folder.join("fairlab");
-    fs::copy(program_path(&folder.join("build"), compiler), &binary).context("the program cannot be copied")?;
-    Ok(binary)
+    fs::copy(program_path(&folder.join("build"), &compiler), &binary).context("the program cannot be copied")?;
+    Ok((binary, bytes))
 }
 
 /// Builds with instrumentation, trains and builds again; returns the bytes of the program.

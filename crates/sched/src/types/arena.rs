@@ -96,12 +96,6 @@ impl<I: ArenaId, T> Arena<I, T> {
     pub fn ids(&self) -> impl Iterator<Item = I> + Clone + use<I, T> {
         (0..self.items.len()).map(I::from_index)
     }
-
-    /// All items with their ids.
-    #[inline]
-    pub fn enumerate(&self) -> impl Iterator<Item = (I, &T)> {
-        self.items.iter().enumerate().map(|(index, item)| (I::from_index(index), item))
-    }
 }
 
 impl<I: ArenaId, T> Default for Arena<I, T> {

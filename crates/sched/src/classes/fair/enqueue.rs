@@ -83,10 +83,9 @@ impl State {
         }
     }
 
+    /// Updates the averages and the weight of a group's entity that stays queued.
     pub(super) fn refresh_queued_group(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
-        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
-        self.se_update_runnable(se);
-        self.update_cfs_group(ctx, se);
+        self.refresh_entity(ctx, cfs_rq, se, UpdateLoad::TG);
     }
 
     /// Enqueues the entity of a group.
@@ -110,7 +109,12 @@ impl State {
     /// Updates the averages and the weight of an entity that arrives on a cfs_rq, and attaches it if it is new there.
     #[inline]
     pub(super) fn attach_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
-        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { attach: true, ..UpdateLoad::TG });
+        self.refresh_entity(ctx, cfs_rq, se, UpdateLoad { attach: true, ..UpdateLoad::TG });
+    }
+
+    #[inline(always)]
+    fn refresh_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, how: UpdateLoad) {
+        self.update_load_avg(ctx, cfs_rq, se, how);
         self.se_update_runnable(se);
         self.update_cfs_group(ctx, se);
     }

@@ -252,7 +252,8 @@ fn groups_keep_the_flags_of_a_dropped_level_and_otherwise_have_those_of_6_12() {
     for kernel in ["6.12", "6.12-arm64"] {
         for name in machine_names(kernel) {
             let recording = load(kernel, &name);
-            let sds = build_sched_domains(&machine(kernel, &recording), &BuildParams::new(RULES)).unwrap();
+            let sds = build_sched_domains(&machine(kernel, &recording), &BuildParams::new(RULES))
+                .expect("the machine of a recording is well described");
             for cpu in recording["cpus"].as_array().unwrap() {
                 let chain = sds.chain(CpuId(cpu["cpu"].as_u64().unwrap() as u32)).map(|sd| &sds.domains[sd]);
                 for (sd, recorded) in chain.zip(cpu["domains"].as_array().unwrap()) {
