@@ -4,6 +4,8 @@
 
 /// Logarithm of the number of buckets per doubling.
 const BITS: u32 = 10;
+/// Number of buckets whose counts a quantile adds at once. Most buckets are empty.
+const BUCKETS_AT_ONCE: usize = 128;
 
 /// Counts of values by bucket.
 #[derive(Clone, Debug, Default)]
@@ -42,14 +44,39 @@ impl Histogram {
 
     /// Returns the quantile `part`, from 0 to 1: the greatest value of its bucket, and the least for 0.
     pub(crate) fn quantile(&self, part: f64) -> u64 {
-        let rank = ((part * self.len as f64).ceil() as u64).max(1);
+        let rank = rank_of(part, self.len);
         let mut reached = 0;
-        let found = self.buckets().find(|&(.., count)| {
-            reached += count;
-            reached >= rank
-        });
-        found.map_or(0, |(least, greatest, _)| if part == 0.0 { least } else { greatest })
+        for (chunk, counts) in self.counts.chunks(BUCKETS_AT_ONCE).enumerate() {
+            let in_chunk: u64 = counts.iter().sum();
+            if reached + in_chunk >= rank {
+                let place = counts.iter().position(|count| {
+                    reached += count;
+                    reached >= rank
+                });
+                let index = chunk * BUCKETS_AT_ONCE + place.expect("the rank is in this chunk");
+                return bound_at(part, index);
+            }
+            reached += in_chunk;
+        }
+        0
     }
+}
+
+/// Returns the quantile `part` of values in ascending order: what [`Histogram::quantile`] returns for a histogram of them.
+pub(crate) fn quantile_of_sorted(values: &[u64], part: f64) -> u64 {
+    let rank = rank_of(part, values.len() as u64);
+    values.get(rank as usize - 1).map_or(0, |&value| bound_at(part, index_of(value)))
+}
+
+/// Returns the rank, from 1, of the quantile `part` of a number of values.
+fn rank_of(part: f64, nr_values: u64) -> u64 {
+    ((part * nr_values as f64).ceil() as u64).max(1)
+}
+
+/// Returns the value that stands for a bucket: its greatest, and its least for the quantile 0.
+fn bound_at(part: f64, index: usize) -> u64 {
+    let (least, greatest) = bounds_of(index);
+    if part == 0.0 { least } else { greatest }
 }
 
 /// Returns the bucket of a value. Of values with more than 11 bits the highest 11 bits count.
@@ -88,6 +115,9 @@ mod tests {
         [5, 7, 7, 5_000_000].into_iter().for_each(|value| histogram.record(value));
         let quantiles = [0.0, 0.25, 0.26, 0.75, 0.76, 1.0].map(|part| histogram.quantile(part));
         assert_eq!(quantiles, [5, 5, 7, 7, bounds_of(index_of(5_000_000)).1, bounds_of(index_of(5_000_000)).1]);
+        let of_sorted = [0.0, 0.25, 0.26, 0.75, 0.76, 1.0].map(|part| quantile_of_sorted(&[5, 7, 7, 5_000_000], part));
+        assert_eq!(of_sorted, quantiles);
+        assert_eq!(quantile_of_sorted(&[], 0.5), 0);
         assert_eq!(histogram.buckets().map(|(.., count)| count).sum::<u64>(), histogram.len());
     }
 }

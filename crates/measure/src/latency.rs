@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Collection of latencies, and their summary statistics.
 
-use crate::histogram::Histogram;
+use crate::histogram::{self, Histogram};
 use serde::{Deserialize, Serialize};
 
 /// Number of significant digits of quantiles.
@@ -171,8 +171,16 @@ impl Latency {
     fn quantiles<const N: usize>(&self, parts: [f64; N]) -> [(u64, bool); N] {
         match &self.histogram {
             Some(histogram) => self.quantiles_in(histogram, parts),
+            None if self.open.is_empty() => self.quantiles_of_few(parts),
             None => self.quantiles_in(&histogram_of(&self.few), parts),
         }
+    }
+
+    /// Returns quantiles without a histogram. The values are those of buckets, as with one.
+    fn quantiles_of_few<const N: usize>(&self, parts: [f64; N]) -> [(u64, bool); N] {
+        let mut few = self.few.clone();
+        few.sort_unstable();
+        parts.map(|part| (histogram::quantile_of_sorted(&few, part).clamp(self.min, self.max), false))
     }
 
     fn quantiles_in<const N: usize>(&self, ended: &Histogram, parts: [f64; N]) -> [(u64, bool); N] {
