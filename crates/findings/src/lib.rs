@@ -545,7 +545,7 @@ impl SchedObserver for Findings {
 
 impl Observer for Findings {
     fn wants(&self) -> Interest {
-        Interest { events: true, ..Interest::NONE }
+        Interest::EVENTS
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

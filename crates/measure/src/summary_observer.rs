@@ -91,7 +91,7 @@ impl<E: Engine> Observer<E> for SummaryObserver {
     }
 
     fn wants(&self) -> Interest {
-        Interest { events: true, ..Interest::NONE }
+        Interest::EVENTS
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

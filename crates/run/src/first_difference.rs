@@ -154,7 +154,7 @@ impl SchedObserver for Occupants {
 
 impl Observer for Occupants {
     fn wants(&self) -> Interest {
-        Interest { events: true, ..Interest::NONE }
+        Interest::EVENTS
     }
 
     fn machine_event(&mut self, _now: Nanos, event: &MachineEvent) {

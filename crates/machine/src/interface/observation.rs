@@ -266,6 +266,9 @@ impl Interest {
     /// Interest of an observer that wants no events.
     pub const NONE: Self = Self { events: false, details: false, accounting: false, lags: false };
 
+    /// Interest of an observer that wants events, but no details.
+    pub const EVENTS: Self = Self { events: true, ..Self::NONE };
+
     /// Returns the events that at least one of two observers wants.
     #[must_use]
     pub const fn merge(self, other: Self) -> Self {

@@ -11,10 +11,10 @@ use fairlab_sched::work::OpCounts;
 
 /// An observer of a run.
 pub trait Observer<E = Sched>: SchedObserver {
-    /// Returns the scheduler events that the observer wants. The result must not change during a run. Other
-    /// events may arrive as well.
+    /// Returns the events that the observer wants: by default those that are not details. The result must not change during a
+    /// run. Other events may arrive as well.
     fn wants(&self) -> Interest {
-        Interest { events: true, details: true, accounting: false, lags: false }
+        Interest::EVENTS
     }
 
     /// Receives an event of the machine.

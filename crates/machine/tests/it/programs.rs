@@ -105,7 +105,7 @@ impl SchedObserver for Counter {
 
 impl Observer for Counter {
     fn wants(&self) -> Interest {
-        Interest { events: true, details: false, accounting: false, lags: false }
+        Interest::EVENTS
     }
 
     fn machine_event(&mut self, _now: Nanos, event: &MachineEvent) {
