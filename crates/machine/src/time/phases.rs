@@ -15,7 +15,19 @@ impl<E: Engine> Machine<E> {
             self.enter_kernel(cpu, self.now + time);
         }
         let (until, version) = self.cpus[cpu.index()].kernel.plan_end();
-        self.events.push(until, EventKind::KernelDone(cpu, version));
+        self.push_in_slot(cpu, until, EventKind::KernelDone(cpu, version));
+    }
+
+    /// Queues the event that ends what a CPU does now: a phase, or the work of its task. It replaces the previous event of this
+    /// kind, which is stale.
+    #[inline]
+    pub(crate) fn push_in_slot(&mut self, cpu: CpuId, at: Nanos, kind: EventKind) {
+        if let Some(before) = self.events.push_in_slot(cpu, at, kind)
+            && before <= self.end
+        {
+            // The replaced event would have come and been stale, so it counts.
+            self.counters.events += 1;
+        }
     }
 
     /// Marks a CPU as busy in the kernel until `until`, or until a lock is granted. Its task does no work

@@ -53,13 +53,11 @@ impl<E: Engine> Machine<E> {
         let Some(time) = time else { return };
         let at = Nanos(self.now.0.saturating_add(time));
         let kind = EventKind::Completion(host.cpu, task as u32, host.completion_version);
-        if !host.running {
+        if host.running {
+            let cpu = host.cpu;
+            self.push_in_slot(cpu, at, kind);
+        } else {
             self.events.push(at, kind);
-        } else if let Some(before) = self.events.push_completion(host.cpu, at, kind)
-            && before <= self.end
-        {
-            // The replaced event would have come and been stale, so it counts.
-            self.counters.events += 1;
         }
     }
 

@@ -9,7 +9,7 @@ use crate::streams::mix;
 use fairlab_sched::ctx::IpiKind;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
-use slots::{CompletionSlots, NO_EVENT_KEY};
+use slots::{CpuSlots, NO_EVENT_KEY};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -139,11 +139,11 @@ const NR_LANES: usize = 2;
 /// Queue of future events.
 ///
 /// Events of one [`Lane`] are pushed with the same delay, so they are pushed in the order in which they
-/// happen. Each lane is a FIFO queue, so the ticks of many CPUs do not make other events more expensive. The
-/// completion of a CPU has a slot, in which a new completion replaces the old one. Timers of CPUs expire late:
+/// happen. Each lane is a FIFO queue, so the ticks of many CPUs do not make other events more expensive. The end of
+/// what a CPU does, a phase or its task's work, has a slot, in which a new end replaces the old one. Timers of CPUs expire late:
 /// of those in order, only the first is in the heap, so that many CPUs do not make it deep. The order of events
 /// is that of a single heap.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct EventQueue {
     heap: BinaryHeap<QueueEntry>,
     /// Timers that are later than a timer in the heap, the one with the key `first_timer`.
@@ -152,10 +152,18 @@ pub struct EventQueue {
     first_timer: Option<u128>,
     /// Lanes, each in ascending order.
     lanes: [VecDeque<QueueEntry>; NR_LANES],
-    completions: CompletionSlots,
+    slots: CpuSlots,
+    /// Key of the first event in heap and lanes; [`NO_EVENT_KEY`] without one.
+    first_outside: u128,
     next_seq: u64,
     /// Seed that permutes simultaneous events, if set.
     perturbation: Option<u64>,
+}
+
+impl Default for EventQueue {
+    fn default() -> Self {
+        Self::with_capacity(0, 0)
+    }
 }
 
 impl EventQueue {
@@ -164,7 +172,16 @@ impl EventQueue {
     pub fn with_capacity(events: usize, in_lane: usize) -> Self {
         let lanes = core::array::from_fn(|_| VecDeque::with_capacity(in_lane));
         let heap = || BinaryHeap::with_capacity(events);
-        Self { heap: heap(), timers: heap(), lanes, ..Self::default() }
+        Self {
+            heap: heap(),
+            timers: heap(),
+            first_timer: None,
+            lanes,
+            slots: CpuSlots::default(),
+            first_outside: NO_EVENT_KEY,
+            next_seq: 0,
+            perturbation: None,
+        }
     }
 
     /// Permutes simultaneous events. Each seed gives a different permutation.
@@ -174,10 +191,7 @@ impl EventQueue {
 
     /// Number of events, including stale ones.
     pub fn len(&self) -> usize {
-        self.heap.len()
-            + self.timers.len()
-            + self.lanes.iter().map(VecDeque::len).sum::<usize>()
-            + self.completions.len()
+        self.heap.len() + self.timers.len() + self.lanes.iter().map(VecDeque::len).sum::<usize>() + self.slots.len()
     }
 
     /// Whether no event is left.
@@ -189,6 +203,12 @@ impl EventQueue {
     #[inline]
     pub fn push(&mut self, at: Nanos, kind: EventKind) {
         let entry = self.new_entry(at, kind);
+        self.push_in_heap(entry);
+    }
+
+    #[inline]
+    fn push_in_heap(&mut self, entry: QueueEntry) {
+        self.first_outside = self.first_outside.min(entry.key);
         self.heap.push(entry);
     }
 
@@ -201,7 +221,7 @@ impl EventQueue {
             return self.timers.push(entry);
         }
         self.first_timer.get_or_insert(entry.key);
-        self.heap.push(entry);
+        self.push_in_heap(entry);
     }
 
     /// Replaces the timer that has left the heap by the next one.
@@ -220,49 +240,54 @@ impl EventQueue {
         let lane = &mut self.lanes[lane as usize];
         if lane.back().is_none_or(|last| last.key < entry.key) {
             lane.push_back(entry);
+            self.first_outside = self.first_outside.min(entry.key);
         } else {
-            self.heap.push(entry);
+            self.push_in_heap(entry);
         }
     }
 
-    /// Adds the completion of a CPU's work. It replaces the previous completion of the CPU, whose time is
-    /// returned.
+    /// Adds the end of what a CPU does now. It replaces the previous end of that CPU, whose time is returned.
     #[inline]
-    pub fn push_completion(&mut self, cpu: CpuId, at: Nanos, kind: EventKind) -> Option<Nanos> {
+    pub fn push_in_slot(&mut self, cpu: CpuId, at: Nanos, kind: EventKind) -> Option<Nanos> {
         let entry = self.new_entry(at, kind);
-        self.completions.replace(cpu.index(), entry).map(|before| before.at())
+        self.slots.replace(cpu.index(), entry).map(|before| before.at())
     }
 
     /// Returns the time of the first event.
     pub fn next_at(&mut self) -> Option<Nanos> {
-        let in_heap = self.heap.peek().map_or(NO_EVENT_KEY, |entry| entry.key);
-        let [ticks, ipis] = [0, 1].map(|lane| self.lanes[lane].front().map_or(NO_EVENT_KEY, |entry| entry.key));
-        let first = in_heap.min(ticks).min(ipis).min(self.completions.first_key());
+        let first = self.first_outside.min(self.slots.first_key());
         (first != NO_EVENT_KEY).then(|| time_of(first))
     }
 
     /// Removes and returns the first event, unless it is later than `end`.
     #[inline]
     pub fn pop_until(&mut self, end: Nanos) -> Option<QueuedEvent> {
-        let in_heap = self.heap.peek().map_or(NO_EVENT_KEY, |entry| entry.key);
-        let [ticks, ipis] = [0, 1].map(|lane| self.lanes[lane].front().map_or(NO_EVENT_KEY, |entry| entry.key));
-        let completion = self.completions.first_key();
-        let first = in_heap.min(ticks).min(ipis).min(completion);
+        let in_slot = self.slots.first_key();
+        let first = self.first_outside.min(in_slot);
         if first == NO_EVENT_KEY || time_of(first) > end {
             return None;
         }
-        let entry = if first == completion {
-            self.completions.take_first()
-        } else if first == in_heap {
+        let entry = if first == in_slot { self.slots.take_first() } else { self.pop_outside() };
+        entry.map(QueueEntry::event)
+    }
+
+    /// Removes and returns the first event in heap and lanes.
+    fn pop_outside(&mut self) -> Option<QueueEntry> {
+        let first = self.first_outside;
+        let lane = self.lanes.iter_mut().find(|lane| lane.front().is_some_and(|entry| entry.key == first));
+        let entry = if let Some(lane) = lane {
+            lane.pop_front()
+        } else {
             let entry = self.heap.pop();
             if self.first_timer == Some(first) {
                 self.refill_timer();
             }
             entry
-        } else {
-            self.lanes[usize::from(first != ticks)].pop_front()
         };
-        entry.map(QueueEntry::event)
+        let in_heap = self.heap.peek().map_or(NO_EVENT_KEY, |entry| entry.key);
+        let in_lanes = self.lanes.iter().filter_map(|lane| Some(lane.front()?.key));
+        self.first_outside = in_lanes.fold(in_heap, u128::min);
+        entry
     }
 
     #[inline]
@@ -367,7 +392,7 @@ mod tests {
             let cpu = CpuId((mix(step + 1000) % 20) as u32);
             let (at, kind) = (Nanos(mix(step + 2000) % 64), EventKind::Completion(cpu, step as u32, 0));
             plain.push(at, kind);
-            let before = with_slots.push_completion(cpu, at, kind);
+            let before = with_slots.push_in_slot(cpu, at, kind);
             assert_eq!(before, last[cpu.index()].replace((at, kind)).map(|(at, _)| at));
             if step % 3 == 0 {
                 // Skip replaced completions.
@@ -382,7 +407,7 @@ mod tests {
                 assert_eq!(with_slots.pop_until(Nanos(40)), expected);
             }
         }
-        assert_eq!(with_slots.completions.len(), last.iter().flatten().count());
+        assert_eq!(with_slots.slots.len(), last.iter().flatten().count());
     }
 
     #[test]

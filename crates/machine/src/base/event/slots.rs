@@ -1,34 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Slots for events of which each CPU has at most one: a new event replaces the old one.
 //!
-//! A tournament tree finds the earliest event. The CPUs are the leaves of a binary tree, and each node names
-//! the earlier of its two children. A change is propagated from its leaf upwards.
+//! A tournament tree finds the earliest event. The CPUs are the leaves of a tree whose nodes have four children each, and each
+//! node names the earliest of its children. A change is propagated from its leaf upwards.
 
 use super::QueueEntry;
 
 /// Key of an empty slot: later than all events.
 pub(super) const NO_EVENT_KEY: u128 = u128::MAX;
 
-/// Earliest event below a node.
-#[derive(Clone, Copy, Debug)]
+/// Number of children of a node.
+const ARITY: usize = 4;
+
+/// Earliest event at or below a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TreeNode {
     key: u128,
     place: u32,
 }
 
+impl TreeNode {
+    const EMPTY: Self = Self { key: NO_EVENT_KEY, place: 0 };
+}
+
 /// At most one event for each CPU.
-#[derive(Clone, Debug, Default)]
-pub(super) struct CompletionSlots {
-    /// One entry for each leaf; the number of leaves is a power of two.
+#[derive(Clone, Debug)]
+pub(super) struct CpuSlots {
+    /// One entry for each leaf; the number of leaves is a power of [`ARITY`].
     entries: Vec<Option<QueueEntry>>,
-    /// Node 1 is the root. The children of node `n` are `2n` and `2n + 1`. The leaves are the upper half.
-    nodes: Vec<TreeNode>,
+    /// Children of each inner node, which are numbered from the root, 0, downwards: those of node `n` are `4n + 1` to `4n + 4`. The
+    /// leaves follow the inner nodes.
+    children: Vec<[TreeNode; ARITY]>,
+    root: TreeNode,
     /// Slot whose event was taken and whose path to the root is not updated yet, because its CPU usually
     /// plans the next event at once.
     taken: Option<u32>,
 }
 
-impl CompletionSlots {
+impl Default for CpuSlots {
+    fn default() -> Self {
+        Self { entries: Vec::new(), children: Vec::new(), root: TreeNode::EMPTY, taken: None }
+    }
+}
+
+impl CpuSlots {
     pub(super) fn len(&self) -> usize {
         self.entries.iter().flatten().count()
     }
@@ -37,7 +52,7 @@ impl CompletionSlots {
     #[inline]
     pub(super) fn first_key(&mut self) -> u128 {
         self.flush_taken();
-        self.nodes.get(1).map_or(NO_EVENT_KEY, |root| root.key)
+        self.root.key
     }
 
     /// Stores an event in a slot. Returns the replaced event.
@@ -50,7 +65,7 @@ impl CompletionSlots {
             self.taken = None;
         }
         let before = self.entries[place].replace(entry);
-        self.update_winner(place, entry.key);
+        self.update(place, entry.key);
         before
     }
 
@@ -58,50 +73,60 @@ impl CompletionSlots {
     #[inline]
     pub(super) fn take_first(&mut self) -> Option<QueueEntry> {
         self.flush_taken();
-        let place = self.nodes.get(1)?.place;
+        let place = self.root.place;
         self.taken = Some(place);
-        self.entries[place as usize].take()
+        self.entries.get_mut(place as usize)?.take()
     }
 
     #[inline]
     fn flush_taken(&mut self) {
         if let Some(place) = self.taken.take() {
-            self.update_winner(place as usize, NO_EVENT_KEY);
+            self.update(place as usize, NO_EVENT_KEY);
         }
     }
 
-    /// Updates the nodes from a leaf towards the root. Stops at the first node that another slot wins as
-    /// before.
-    fn update_winner(&mut self, place: usize, key: u128) {
-        let own = place as u32;
-        let mut best = TreeNode { key, place: own };
-        let mut node = self.entries.len() + place;
-        let nodes = self.nodes.as_mut_slice();
-        nodes[node] = best;
-        while node > 1 {
-            let other = &nodes[node ^ 1];
-            if other.key < best.key {
-                best = *other;
-            }
-            node /= 2;
-            let winner = &mut nodes[node];
-            if best.place != own && winner.place == best.place {
+    /// Updates the nodes from a leaf towards the root. Stops at the first node whose earliest event is the one before.
+    fn update(&mut self, place: usize, key: u128) {
+        let mut earliest = TreeNode { key, place: place as u32 };
+        let mut node = self.children.len() + place;
+        while node > 0 {
+            let (parent, position) = ((node - 1) / ARITY, (node - 1) % ARITY);
+            let siblings = &mut self.children[parent];
+            if siblings[position] == earliest {
                 return;
             }
-            *winner = best;
+            siblings[position] = earliest;
+            earliest = earliest_of(siblings);
+            node = parent;
         }
+        self.root = earliest;
     }
 
     #[cold]
     fn grow(&mut self, places: usize) {
         self.taken = None;
-        let leaves = places.next_power_of_two();
+        let mut leaves = 1;
+        while leaves < places {
+            leaves *= ARITY;
+        }
         self.entries.resize(leaves, None);
-        // No slot has won yet, so each update goes up to the root.
-        self.nodes = vec![TreeNode { key: NO_EVENT_KEY, place: u32::MAX }; 2 * leaves];
+        self.children = vec![[TreeNode::EMPTY; ARITY]; (leaves - 1) / (ARITY - 1)];
+        self.root = TreeNode::EMPTY;
         for place in 0..leaves {
-            let key = self.entries[place].map_or(NO_EVENT_KEY, |entry| entry.key);
-            self.update_winner(place, key);
+            if let Some(entry) = self.entries[place] {
+                self.update(place, entry.key);
+            }
         }
     }
+}
+
+#[inline(always)]
+fn earliest_of(nodes: &[TreeNode; ARITY]) -> TreeNode {
+    let mut earliest = nodes[0];
+    for node in &nodes[1..] {
+        if node.key < earliest.key {
+            earliest = *node;
+        }
+    }
+    earliest
 }
