@@ -14,8 +14,7 @@ use fairlab_sched::units::Nanos;
 impl<E: Engine> Machine<E> {
     /// Keeps a CPU busy for the cost of the operations that a call has counted. Returns the duration.
     pub(crate) fn charge(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, path: KernelPath) -> Nanos {
-        let ps = self.hardware.costs.total(&self.op_counts);
-        self.op_counts.drain_into(&mut self.total_op_counts);
+        let ps = self.hardware.costs.drain(&mut self.op_counts, &mut self.total_op_counts);
         let speed = self.speed_of(cpu);
         let waited = self.locks.take_wait(cpu);
         let lines = self.charge_lines(cpu, ps)

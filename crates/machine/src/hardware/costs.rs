@@ -172,6 +172,12 @@ impl CostModel {
     pub fn total(&self, work: &OpCounts) -> u64 {
         work.cost(&self.ps)
     }
+
+    /// Total cost of counted operations, in picoseconds, which become part of `total`.
+    #[inline]
+    pub(crate) fn drain(&self, counted: &mut OpCounts, total: &mut OpCounts) -> u64 {
+        counted.drain_with_cost(&self.ps, total)
+    }
 }
 
 /// Returns the place of a kind of channel in [`CallCosts::channels`]; `None` for a queue in shared memory, which has no

@@ -246,6 +246,19 @@ impl OpCounts {
         self.touches.clear();
     }
 
+    /// Moves all counts to `total`, and returns their cost, with a cost for each kind. Recorded accesses stay.
+    #[inline]
+    pub fn drain_with_cost(&mut self, prices: &[u64; NR_OPS], total: &mut Self) -> u64 {
+        total.counted |= self.counted;
+        let counted = core::mem::take(&mut self.counted);
+        let cost_of = |op: usize| {
+            let count = core::mem::take(&mut self.counts[op]);
+            total.counts[op] += count;
+            prices[op] * count
+        };
+        ops_of(counted).map(cost_of).sum()
+    }
+
     /// Moves all counts to `total`. Recorded accesses stay.
     pub fn drain_into(&mut self, total: &mut Self) {
         for op in ops_of(self.counted) {
@@ -283,7 +296,11 @@ mod tests {
             meter.clone().drain_into(&mut total);
             assert_eq!(total.counts().map(|count| count / rounds), counted);
         }
-        meter.drain_into(&mut total);
+        let before = total.clone();
+        assert_eq!(meter.clone().drain_with_cost(&prices, &mut total), of_all);
+        let mut drained = before;
+        meter.drain_into(&mut drained);
+        assert_eq!(total, drained);
         assert_eq!(meter, OpCounts::default());
         assert_eq!(meter.cost(&prices), 0);
     }
