@@ -3,7 +3,7 @@
 
 use crate::base::clock::START;
 use crate::engine::Engine;
-use crate::interface::error::RunError;
+use crate::interface::error::{RunError, SimResult};
 use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
 use crate::parts::kernel::KernelWork;
@@ -74,12 +74,7 @@ impl<E: Engine> Machine<E> {
     ///
     /// # Errors
     /// If admission control rejects its bandwidth.
-    pub(crate) fn become_deadline(
-        &mut self,
-        observer: &mut dyn Observer<E>,
-        cpu: CpuId,
-        task: usize,
-    ) -> Result<(), RunError> {
+    pub(crate) fn become_deadline(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) -> SimResult {
         let spec = &self.workload.tasks[self.tasks[task].spec];
         let (policy, reclaims) = (spec.start.policy.unwrap_or_default(), spec.start.reclaims);
         let is_kthread = spec.is_kthread;
@@ -94,8 +89,11 @@ impl<E: Engine> Machine<E> {
         made.map_err(|why| self.policy_error(task, why))
     }
 
-    pub(crate) fn policy_error(&self, task: usize, why: PolicyError) -> RunError {
-        RunError::Misuse { task: self.tasks[task].name.clone(), what: format!("does not get its policy: {why}") }
+    pub(crate) fn policy_error(&self, task: usize, why: PolicyError) -> Box<RunError> {
+        Box::new(RunError::Misuse {
+            task: self.tasks[task].name.clone(),
+            what: format!("does not get its policy: {why}"),
+        })
     }
 
     /// Returns the initial affinity of a task.

@@ -19,6 +19,7 @@ impl<E: Engine> Machine<E> {
         }
     }
 
+    #[inline(never)]
     fn resume_with_irqs_off(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> bool {
         while !self.cpus[cpu.index()].kernel.is_busy() {
             let Some(pause) = self.sched.yielded_path(cpu).filter(|pause| !pause.irqs_on) else { return false };

@@ -6,6 +6,15 @@ use fairlab_sched::units::Nanos;
 use fairlab_workload::message::Message;
 use std::fmt;
 
+/// Result of a step of the machine. The error is rare, and a pointer to it fits into a register.
+pub(crate) type SimResult<T = ()> = Result<T, Box<RunError>>;
+
+impl From<Box<Self>> for RunError {
+    fn from(error: Box<Self>) -> Self {
+        *error
+    }
+}
+
 /// Reason why a run cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the field names describe their content")]

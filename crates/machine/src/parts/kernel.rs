@@ -268,6 +268,12 @@ impl KernelState {
         self.work.pop_front()
     }
 
+    /// Removes and returns the first piece of work, unless interrupts or packets come before it.
+    #[inline]
+    pub(crate) fn pop_next_work(&mut self) -> Option<KernelWork> {
+        if self.has_interrupts() || self.net.is_running() { None } else { self.pop_work() }
+    }
+
     /// Whether the completion of the running task must be planned again.
     #[inline]
     pub(crate) fn needs_plan(&self) -> bool {

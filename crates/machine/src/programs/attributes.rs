@@ -2,7 +2,7 @@
 //! Steps that fork tasks or change the task's own attributes.
 
 use crate::engine::Engine;
-use crate::interface::error::RunError;
+use crate::interface::error::{RunError, SimResult};
 use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
 use crate::state::Machine;
@@ -11,15 +11,10 @@ use fairlab_sched::task::Uclamp;
 
 impl<E: Engine> Machine<E> {
     /// Executes a fork step: forks the next instance of a template.
-    pub(crate) fn fork_template(
-        &mut self,
-        observer: &mut dyn Observer<E>,
-        cpu: CpuId,
-        template: usize,
-    ) -> Result<(), RunError> {
+    pub(crate) fn fork_template(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, template: usize) -> SimResult {
         let instance = self.tasks.all().iter().filter(|task| task.spec == template && task.id.is_some()).count() as u32;
         if let Some(limit) = self.workload.fork_limit.filter(|&limit| instance >= limit) {
-            return Err(RunError::ForkLimit { task: self.workload.tasks[template].name.clone(), limit });
+            return Err(Box::new(RunError::ForkLimit { task: self.workload.tasks[template].name.clone(), limit }));
         }
         let task = self.add_task(template, instance);
         self.fork(observer, cpu, task);
@@ -33,7 +28,7 @@ impl<E: Engine> Machine<E> {
         cpu: CpuId,
         task: usize,
         set: usize,
-    ) -> Result<(), RunError> {
+    ) -> SimResult {
         let attributes = self.workload.tasks[self.tasks[task].spec].attributes[set].clone();
         let id = self.tasks.id(task);
         let mask = attributes.affinity.as_ref().map(|affinity| self.to_mask(affinity));

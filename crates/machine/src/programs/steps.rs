@@ -3,7 +3,7 @@
 
 use crate::base::clock::START;
 use crate::engine::Engine;
-use crate::interface::error::RunError;
+use crate::interface::error::SimResult;
 use crate::interface::observation::MachineEvent;
 use crate::observer::Observer;
 use crate::parts::kernel::KernelWork;
@@ -15,12 +15,20 @@ use fairlab_workload::step::Step;
 
 impl<E: Engine> Machine<E> {
     /// Executes the step that a running task has reached.
-    pub(crate) fn step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) -> Result<(), RunError> {
+    pub(crate) fn step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, task: usize) -> SimResult {
         if self.tasks[task].resume != ResumeAction::Nothing {
             let outcome = self.resume_step(observer, cpu, task);
             self.charge_after_call(task);
             self.finish_step(cpu, task, outcome);
             return Ok(());
+        }
+        if matches!(self.tasks[task].step, Step::Run(_)) {
+            debug_assert_eq!(self.tasks[task].after_call_ps, 0, "a call has charged its end");
+            self.tasks[task].next_step();
+            if matches!(self.tasks[task].step, Step::Run(_)) {
+                self.plan(task);
+                return Ok(());
+            }
         }
         let step = self.tasks[task].step;
         if matches!(step, Step::Send(..) | Step::Offer { .. } | Step::Receive(_) | Step::ReceiveBytes { .. })
@@ -33,12 +41,7 @@ impl<E: Engine> Machine<E> {
             return Ok(());
         }
         match step {
-            Step::Run(_) => {
-                self.tasks[task].next_step();
-                if matches!(self.tasks[task].step, Step::Run(_)) {
-                    self.plan(task);
-                }
-            }
+            Step::Run(_) => unreachable!("the step after completed work is another one"),
             Step::RunWall(time) => self.run_for_wall_time(task, time),
             Step::Spin(time) => self.spin_for_wall_time(task, time),
             Step::Offer { channel, or_sleep } if self.sync.channel(channel).is_full() => {

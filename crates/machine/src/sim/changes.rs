@@ -6,7 +6,7 @@
 //! CPU. Then all CPUs settle.
 
 use crate::engine::Engine;
-use crate::interface::error::RunError;
+use crate::interface::error::SimResult;
 use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
 use crate::parts::policy::to_bandwidth;
@@ -52,7 +52,7 @@ impl<E: Engine> Machine<E> {
     }
 
     /// Executes a change of the workload.
-    pub(crate) fn apply_change(&mut self, observer: &mut dyn Observer<E>, index: usize) -> Result<(), RunError> {
+    pub(crate) fn apply_change(&mut self, observer: &mut dyn Observer<E>, index: usize) -> SimResult {
         let change = self.workload.changes[index].1.clone();
         let made = match change {
             Change::Task { task, attributes } => self.change_task(observer, task, &attributes),
@@ -145,7 +145,7 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    fn settle_all(&mut self, observer: &mut dyn Observer<E>) -> Result<(), RunError> {
+    fn settle_all(&mut self, observer: &mut dyn Observer<E>) -> SimResult {
         for cpu in self.sched.cpu_ids() {
             self.settle(observer, cpu)?;
         }
@@ -156,7 +156,7 @@ impl<E: Engine> Machine<E> {
     ///
     /// A process on the first remaining CPU requests the change and waits. The first online CPU inherits the
     /// ends of sleeps that began on an offline CPU.
-    fn hotplug_cpus(&mut self, observer: &mut dyn Observer<E>, cpus: &[u32], online: bool) -> Result<(), RunError> {
+    fn hotplug_cpus(&mut self, observer: &mut dyn Observer<E>, cpus: &[u32], online: bool) -> SimResult {
         for cpu in cpus.iter().map(|&cpu| CpuId(cpu)) {
             let asker = self.sched.active_cpus().any_but(cpu).unwrap_or(cpu);
             let result = self.enter(observer, asker, KernelPath::Change, |sched, ctx| {

@@ -4,7 +4,7 @@
 use crate::engine::Engine;
 use crate::event::{EventKind, Lane, QueuedEvent};
 use crate::hardware::InterruptLoad;
-use crate::interface::error::RunError;
+use crate::interface::error::SimResult;
 use crate::observer::{MachineEvent, Observer};
 use crate::parts::speed::CpuFrequency;
 use crate::state::Machine;
@@ -12,7 +12,7 @@ use fairlab_sched::ids::CpuId;
 
 impl<E: Engine> Machine<E> {
     /// Handles an event and lets its CPU settle.
-    pub(crate) fn handle_event(&mut self, observer: &mut dyn Observer<E>, event: QueuedEvent) -> Result<(), RunError> {
+    pub(crate) fn handle_event(&mut self, observer: &mut dyn Observer<E>, event: QueuedEvent) -> SimResult {
         let cpu = match event.kind {
             EventKind::Jiffy(number) => {
                 self.sched.handle_jiffy(number);

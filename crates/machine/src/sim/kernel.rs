@@ -18,7 +18,7 @@
 
 use crate::engine::Engine;
 use crate::event::EventKind;
-use crate::interface::error::RunError;
+use crate::interface::error::SimResult;
 use crate::interface::observation::KernelPath;
 use crate::observer::Observer;
 use crate::parts::kernel::KernelWork;
@@ -43,7 +43,7 @@ impl<E: Engine> Machine<E> {
         observer: &mut dyn Observer<E>,
         cpu: CpuId,
         kind: EventKind,
-    ) -> Result<(), RunError> {
+    ) -> SimResult {
         self.interrupt_phase(cpu);
         let is_first = !self.cpus[cpu.index()].kernel.has_interrupts();
         if !is_first || self.resume_irqs_off_paths(observer, cpu) {
@@ -63,18 +63,13 @@ impl<E: Engine> Machine<E> {
         observer: &mut dyn Observer<E>,
         cpu: CpuId,
         kind: EventKind,
-    ) -> Result<(), RunError> {
+    ) -> SimResult {
         self.push_work(cpu, KernelWork::Serve(kind));
         self.settle(observer, cpu)
     }
 
     /// Ends a phase, unless the phase was extended since (`version`).
-    pub(crate) fn end_phase(
-        &mut self,
-        observer: &mut dyn Observer<E>,
-        cpu: CpuId,
-        version: u32,
-    ) -> Result<(), RunError> {
+    pub(crate) fn end_phase(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, version: u32) -> SimResult {
         if !self.cpus[cpu.index()].kernel.is_current(version) {
             return Ok(());
         }
@@ -85,18 +80,15 @@ impl<E: Engine> Machine<E> {
 
     /// Executes the next step of a CPU's kernel work.
     #[inline]
-    pub(crate) fn kernel_step(
-        &mut self,
-        observer: &mut dyn Observer<E>,
-        cpu: CpuId,
-    ) -> Result<KernelProgress, RunError> {
+    pub(crate) fn kernel_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> SimResult<KernelProgress> {
         if self.cpus[cpu.index()].kernel.has_no_work() && !self.sched.is_in_path(cpu) {
             return Ok(KernelProgress::Nothing);
         }
         self.run_next(observer, cpu)
     }
 
-    fn run_next(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> Result<KernelProgress, RunError> {
+    #[inline(never)]
+    fn run_next(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> SimResult<KernelProgress> {
         if self.resume_irqs_off_paths(observer, cpu) {
             return Ok(KernelProgress::Busy);
         }
@@ -127,6 +119,17 @@ impl<E: Engine> Machine<E> {
         Ok(KernelProgress::Done)
     }
 
+    /// Performs the work that a step has queued, up to work before which something else comes. Only for kernel code that takes
+    /// no time.
+    pub(crate) fn perform_work(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> SimResult {
+        while !self.sched.is_in_path(cpu)
+            && let Some(work) = self.cpus[cpu.index()].kernel.pop_next_work()
+        {
+            self.perform(observer, cpu, work)?;
+        }
+        Ok(())
+    }
+
     /// Serves the first interrupt of a CPU, or queues it until the CPU has the lock that the handler takes
     /// first.
     fn serve_interrupt(
@@ -134,7 +137,7 @@ impl<E: Engine> Machine<E> {
         observer: &mut dyn Observer<E>,
         cpu: CpuId,
         kind: EventKind,
-    ) -> Result<KernelProgress, RunError> {
+    ) -> SimResult<KernelProgress> {
         if self.entry_of_interrupt(cpu, kind).is_some_and(|entry| !self.try_enter(cpu, entry)) {
             self.cpus[cpu.index()].kernel.return_interrupt(kind);
             return Ok(KernelProgress::Busy);
@@ -167,12 +170,7 @@ impl<E: Engine> Machine<E> {
     }
 
     /// Executes a piece of work. The lock of its first phase is held.
-    pub(crate) fn perform(
-        &mut self,
-        observer: &mut dyn Observer<E>,
-        cpu: CpuId,
-        work: KernelWork,
-    ) -> Result<(), RunError> {
+    pub(crate) fn perform(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, work: KernelWork) -> SimResult {
         match work {
             KernelWork::Wake { target, sync, is_remembered } => {
                 self.wake_now(observer, cpu, target, sync, is_remembered);

@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::event::EventKind;
-use crate::interface::error::RunError;
+use crate::interface::error::{RunError, SimResult};
 use crate::observer::Observer;
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
@@ -64,7 +64,7 @@ impl<E: Engine> Machine<E> {
         while let Some(event) = self.events.pop_until(until.min(self.end)) {
             nr_at_once = if event.key.at == self.now { nr_at_once + 1 } else { 0 };
             if nr_at_once > MAX_EVENTS_AT_ONCE {
-                return Err(self.no_progress(event.kind));
+                return Err(*self.no_progress(event.kind));
             }
             self.now = event.key.at;
             self.clock_offset = Nanos::ZERO;
@@ -117,7 +117,7 @@ impl<E: Engine> Machine<E> {
     }
 
     /// Ends the run if the custom policy returned an unusable choice.
-    fn check_policy(&self) -> Result<(), RunError> {
+    fn check_policy(&self) -> SimResult {
         let Some((request, refusal)) = self.policy_slot.as_ref().and_then(PolicySlot::invalid_choice) else {
             return Ok(());
         };
@@ -130,11 +130,11 @@ impl<E: Engine> Machine<E> {
             PolicyRequest::Balancing(cpu) => format!("what CPU {} is to pull", cpu.0),
             PolicyRequest::Idling(cpu) => format!("how deep CPU {} is to sleep", cpu.0),
         };
-        Err(RunError::Policy { asked, at: self.elapsed(), what: refusal.to_string() })
+        Err(Box::new(RunError::Policy { asked, at: self.elapsed(), what: refusal.to_string() }))
     }
 
     /// Returns the error for a run whose events repeat without time passing.
-    fn no_progress(&self, event: EventKind) -> RunError {
+    fn no_progress(&self, event: EventKind) -> Box<RunError> {
         let (cpu, task) = match event {
             EventKind::Completion(cpu, task, _) | EventKind::SleepEnd(cpu, task, _) => {
                 (cpu, Some(self.tasks[task as usize].name.clone()))
@@ -142,6 +142,6 @@ impl<E: Engine> Machine<E> {
             EventKind::Ipi(cpu, _) | EventKind::Timer(cpu, _) | EventKind::KernelDone(cpu, _) => (cpu, None),
             _ => (CpuId(0), None),
         };
-        RunError::NoProgress { cpu, at: self.elapsed(), task }
+        Box::new(RunError::NoProgress { cpu, at: self.elapsed(), task })
     }
 }

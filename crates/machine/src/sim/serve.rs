@@ -3,7 +3,7 @@
 
 use crate::engine::Engine;
 use crate::event::EventKind;
-use crate::interface::error::RunError;
+use crate::interface::error::SimResult;
 use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
 use crate::state::Machine;
@@ -13,12 +13,7 @@ use fairlab_sched::work::KernelOp;
 
 impl<E: Engine> Machine<E> {
     /// Handles an event on its CPU.
-    pub(crate) fn serve_event(
-        &mut self,
-        observer: &mut dyn Observer<E>,
-        cpu: CpuId,
-        kind: EventKind,
-    ) -> Result<(), RunError> {
+    pub(crate) fn serve_event(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, kind: EventKind) -> SimResult {
         // The event may have become stale while the CPU was busy.
         if self.is_stale(cpu, kind) || self.defer_to_idle_exit(kind) {
             return Ok(());

@@ -3,7 +3,7 @@
 
 use super::kernel::KernelProgress;
 use crate::engine::Engine;
-use crate::interface::error::RunError;
+use crate::interface::error::{RunError, SimResult};
 use crate::interface::observation::KernelPath;
 use crate::observer::Observer;
 use crate::parts::cpu::IdleLoop;
@@ -19,7 +19,7 @@ const MAX_STEPS_AT_ONCE: u32 = 100_000;
 impl<E: Engine> Machine<E> {
     /// Lets a CPU reschedule, run its stopper, idle and continue its task, until only the passing of time is
     /// left.
-    pub(crate) fn settle(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> Result<(), RunError> {
+    pub(crate) fn settle(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) -> SimResult {
         for _ in 0..MAX_STEPS_AT_ONCE {
             match self.kernel_step(observer, cpu)? {
                 KernelProgress::Busy => return Ok(()),
@@ -63,9 +63,12 @@ impl<E: Engine> Machine<E> {
                 return Ok(());
             }
             self.step(observer, cpu, task)?;
+            if !self.kernel_takes_time {
+                self.perform_work(observer, cpu)?;
+            }
         }
         let task = self.running_task(cpu).map(|task| self.tasks[task].name.clone());
-        Err(RunError::NoProgress { cpu, at: self.elapsed(), task })
+        Err(Box::new(RunError::NoProgress { cpu, at: self.elapsed(), task }))
     }
 
     /// Whether the idle task of a CPU stays in its loop.
@@ -107,7 +110,9 @@ impl<E: Engine> Machine<E> {
             // A phase with a cost does so, too.
             self.wake_from_idle_state(cpu);
             self.enter(observer, cpu, KernelPath::IdleExit, |sched, ctx| sched.handle_idle_exit(ctx));
-            return true;
+            if self.kernel_takes_time || self.sched.next_action(cpu) != CpuAction::Reschedule {
+                return true;
+            }
         }
         if !self.try_enter(cpu, Entry::Reschedule) {
             return false;

@@ -4,7 +4,7 @@
 use crate::base::clock::START;
 use crate::engine::Engine;
 use crate::event::{EventKind, Lane};
-use crate::interface::error::RunError;
+use crate::interface::error::SimResult;
 use crate::interface::observation::KernelPath;
 use crate::observer::Observer;
 use crate::parts::policy::bandwidth_of;
@@ -75,7 +75,7 @@ impl<E: Engine> Machine<E> {
     }
     /// Forks the governors' threads in the order of their domains. This precedes the run, so it takes no
     /// simulated time.
-    pub(crate) fn start_governor_threads(&mut self, observer: &mut dyn Observer<E>) -> Result<(), RunError> {
+    pub(crate) fn start_governor_threads(&mut self, observer: &mut dyn Observer<E>) -> SimResult {
         self.governor_threads = vec![GovernorThread::default(); self.hardware.frequency_domains.len()];
         let threads: Vec<usize> = (0..self.tasks.count()).filter(|&task| self.is_kthread(task)).collect();
         let domains = self.hardware.frequency_domains.iter().enumerate();

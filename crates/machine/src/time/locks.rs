@@ -86,6 +86,7 @@ impl<E: Engine> Machine<E> {
         self.sched.handle_phase_end(cpu);
     }
 
+    #[inline(never)]
     fn grant_locks(&mut self, cpu: CpuId) {
         for place in (0..self.locks.held(cpu).len()).rev() {
             let sched = &self.sched;
