@@ -14,6 +14,9 @@ use std::process::Command;
 /// CPU features that the C library must not use when it selects its functions.
 const PLAIN_CPU: &str = "glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-ERMS,-FSRM,-MOVBE,-RTM";
 
+/// Options of callgrind for the simulation of caches: those of the first level have 32 KiB and 8 ways.
+pub(crate) const CACHES: [&str; 4] = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=8388608,16,64"];
+
 /// Returns whether valgrind is installed. If it is missing, reports SKIPPED in CI and fails elsewhere.
 pub(crate) fn find_or_skip(is_ci: bool) -> Result<bool> {
     match Command::new("valgrind").arg("--version").output() {

@@ -13,7 +13,7 @@ mod sources;
 mod table;
 
 use crate::programs::{self, RunInput};
-use crate::{mixes, oracle, valgrind};
+use crate::{mixes, oracle, release, valgrind};
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use profile::Profile;
@@ -35,6 +35,25 @@ pub(crate) struct PathsArgs {
     /// Also list the most expensive functions that no path names.
     #[arg(long)]
     other: bool,
+    /// Profile the profile-guided program that is published, without comparing it with the record.
+    #[arg(long, conflicts_with_all = ["record", "ci"])]
+    shipped: bool,
+    /// Profile runs that print their summaries and findings, without comparing them with the record.
+    #[arg(long, conflicts_with_all = ["record", "ci"])]
+    printed: bool,
+    /// Also count misses of a simulated first-level instruction cache of 32 KiB with 8 ways.
+    #[arg(long, conflicts_with_all = ["record", "ci"])]
+    misses: bool,
+    /// Only scenarios with NAME in their names.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["record", "ci"])]
+    filter: Option<String>,
+}
+
+impl PathsArgs {
+    /// Whether the runs are those of the record.
+    fn is_of_record(&self) -> bool {
+        !self.shipped && !self.printed
+    }
 }
 
 const RECORD: &str = "golden/paths.toml";
@@ -55,8 +74,11 @@ type PathCounts = Vec<(String, u64)>;
 /// Recorded counts by path.
 type RecordedCounts = BTreeMap<String, u64>;
 
+/// Kernels of the runs, and what is added to the names of their scenarios.
+const KERNELS: [(&str, &str); 2] = [("6.1", ""), ("6.12", "-eevdf")];
+
 /// Returns names and texts of the scenarios, which write no trace.
-fn scenarios(root: &Path) -> Result<[(&'static str, String); 4]> {
+fn scenarios(root: &Path) -> Result<[(&'static str, String); 5]> {
     let file = |name: &str| {
         let path = root.join("scenarios").join(name);
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
@@ -67,6 +89,7 @@ fn scenarios(root: &Path) -> Result<[(&'static str, String); 4]> {
     Ok([
         ("eight-cpus", file("eight-cpus.scn")?),
         ("numa", file("numa.scn")?),
+        ("crowded-16", mixes::crowded(16, "100ms")),
         ("crowded-64", mixes::crowded(64, "30ms")),
         ("light-64", mixes::light(64, "300ms")),
     ])
@@ -77,31 +100,43 @@ pub(crate) fn run(root: &Path, args: &PathsArgs) -> Result<()> {
         return Ok(());
     }
     let compiler = valgrind::compiler(root)?;
-    let record = if args.record { None } else { Some(read_record(root, &compiler)?) };
-    let reference = match oracle::find_or_skip(root, args.ci)? {
-        Some(place) => oracle::build_or_skip(&place, "6.1", args.ci)?,
-        None => None,
-    };
+    let is_compared = args.is_of_record() && !args.record;
+    let record = if is_compared { Some(read_record(root, &compiler)?) } else { None };
     let mut profiler = Profiler {
         root,
-        program: programs::build_program(root)?,
-        reference,
+        program: if args.shipped { release::build_program(root)? } else { programs::build_program(root)? },
         folder: programs::target(root).join("paths"),
         table: PathTable::load(root)?,
         sources: Sources::new(root),
-        lists_other: args.other,
+        args,
     };
     fs::create_dir_all(&profiler.folder).with_context(|| profiler.folder.display().to_string())?;
     let (mut text, mut grown) = (format!("{HEAD}compiler = \"{compiler}\"\n"), Vec::new());
-    for (name, scenario) in scenarios(root)? {
-        let (built_in, reference) = profiler.count(&scenario).context(name)?;
-        let find = |all: &'_ BTreeMap<String, RecordedCounts>| all.get(name).cloned();
-        let recorded = record.as_ref().map(|all| find(all).with_context(|| format!("{RECORD} has no {name}")));
-        let recorded = recorded.transpose()?;
-        println!("{}", table::render(name, &built_in, reference.as_ref(), recorded.as_ref()));
-        let paths = recorded.map_or_else(Vec::new, |recorded| grown_paths(&recorded, &built_in));
-        grown.extend(paths.into_iter().map(|path| format!("{name}: {path}")));
-        text += &record_table(name, &built_in);
+    for (kernel, suffix) in KERNELS {
+        let reference = match oracle::find_or_skip(root, args.ci)? {
+            Some(place) => oracle::build_or_skip(&place, kernel, args.ci)?,
+            None => None,
+        };
+        for (scenario, lines) in scenarios(root)? {
+            let name = format!("{scenario}{suffix}");
+            if args.filter.as_ref().is_some_and(|filter| !name.contains(filter)) {
+                continue;
+            }
+            let (built_in, reference) = profiler.count(kernel, reference.as_deref(), &lines).context(name.clone())?;
+            let find = |all: &'_ BTreeMap<String, RecordedCounts>| all.get(&name).cloned();
+            let recorded = record.as_ref().map(|all| find(all).with_context(|| format!("{RECORD} has no {name}")));
+            let recorded = recorded.transpose()?;
+            let compared = reference.as_ref().map(|it| &it.counts);
+            println!("{}", table::render(&name, &built_in.counts, compared, recorded.as_ref()));
+            if let Some(misses) = built_in.misses {
+                let reference = reference.as_ref().and_then(|it| it.misses);
+                let compared = reference.map_or_else(String::new, |misses| format!(", reference: {misses}"));
+                println!("misses of the instruction cache: {misses}{compared}\n");
+            }
+            let paths = recorded.map_or_else(Vec::new, |recorded| grown_paths(&recorded, &built_in.counts));
+            grown.extend(paths.into_iter().map(|path| format!("{name}: {path}")));
+            text += &record_table(&name, &built_in.counts);
+        }
     }
     if args.record {
         return fs::write(root.join(RECORD), text).context(RECORD);
@@ -116,48 +151,67 @@ pub(crate) fn run(root: &Path, args: &PathsArgs) -> Result<()> {
     Ok(())
 }
 
+/// Counts of one run of a program.
+struct ProgramCounts {
+    counts: PathCounts,
+    /// Misses of the first-level instruction cache, if they were counted.
+    misses: Option<u64>,
+}
+
 /// Programs that are profiled, and what assigns their instructions to paths.
 struct Profiler<'a> {
     root: &'a Path,
     program: PathBuf,
-    reference: Option<PathBuf>,
     /// Directory for profiles and scenarios.
     folder: PathBuf,
     table: PathTable,
     sources: Sources,
-    lists_other: bool,
+    args: &'a PathsArgs,
 }
 
 impl Profiler<'_> {
     /// Returns the counts of the built-in scheduler and of the reference, if there is one.
-    fn count(&mut self, scenario: &str) -> Result<(PathCounts, Option<PathCounts>)> {
+    fn count(
+        &mut self,
+        kernel: &str,
+        reference: Option<&Path>,
+        scenario: &str,
+    ) -> Result<(ProgramCounts, Option<ProgramCounts>)> {
         let input = RunInput::Text(scenario.to_owned());
-        let profile = self.profile(&self.program, &["run", "--kernel", "6.1", "--trace-jsonl", "-"], Some(&input))?;
+        let mut arguments = vec!["run", "--kernel", kernel];
+        if !self.args.printed {
+            arguments.extend(["--trace-jsonl", "-"]);
+        }
+        let profile = self.profile(&self.program, &arguments, Some(&input))?;
         let Self { table, sources, .. } = self;
         let functions = profile.functions.iter();
         let paths: Vec<_> = functions.map(|it| table.path_of_source(sources, &it.file, it.line)).collect();
         let sums = table.sum(&profile, &paths, |line| table.path_of_source(sources, &line.file, line.line));
-        let built_in = self.counts("fairlab", sums);
-        let Some(reference) = &self.reference else { return Ok((built_in, None)) };
+        let built_in = self.counts("fairlab", sums, &profile);
+        let Some(reference) = reference else { return Ok((built_in, None)) };
         let file = self.folder.join("scenario.scn");
         fs::write(&file, scenario).with_context(|| file.display().to_string())?;
         let profile = self.profile(reference, &[&file.display().to_string()], None)?;
         let paths: Vec<_> = profile.functions.iter().map(|it| self.table.path_of_reference(it)).collect();
-        Ok((built_in, Some(self.counts("reference", self.table.sum(&profile, &paths, |_| None)))))
+        let sums = self.table.sum(&profile, &paths, |_| None);
+        Ok((built_in, Some(self.counts("reference", sums, &profile))))
     }
 
     /// Returns the counts of sums. With `--other`, prints the most expensive functions without a path.
-    fn counts(&self, program: &str, sums: PathSums) -> PathCounts {
-        let nr_listed = if self.lists_other { NR_OTHER } else { 0 };
+    fn counts(&self, program: &str, sums: PathSums, profile: &Profile) -> ProgramCounts {
+        let nr_listed = if self.args.other { NR_OTHER } else { 0 };
         for (function, count) in sums.without_path.iter().take(nr_listed) {
             println!("no path, {program}: {count} {function}");
         }
-        sums.counts
+        ProgramCounts { counts: sums.counts, misses: profile.instruction_misses }
     }
 
     fn profile(&self, program: &Path, args: &[&str], input: Option<&RunInput>) -> Result<Profile> {
         let out = self.folder.join("callgrind.out");
         let mut command = valgrind::callgrind(&out);
+        if self.args.misses {
+            command.args(valgrind::CACHES);
+        }
         command.args(["--compress-strings=no", "--compress-pos=no"]).arg(program).args(args);
         programs::run_to_end(&mut command, self.root, input)?;
         Profile::read(&out)
@@ -213,8 +267,9 @@ mod tests {
         let text = fs::read_to_string(crate::root().join(RECORD)).expect("the record exists");
         let record: toml::Table = text.parse().expect("it is TOML");
         let table = PathTable::load(&crate::root()).expect("the table is valid");
-        for (name, _) in scenarios(&crate::root()).expect("the scenarios exist") {
-            let counts = record[name].as_table().expect("it has counts");
+        let names = scenarios(&crate::root()).expect("the scenarios exist").map(|(name, _)| name);
+        for (name, suffix) in names.into_iter().flat_map(|name| KERNELS.map(|(_, suffix)| (name, suffix))) {
+            let counts = record[&format!("{name}{suffix}")].as_table().expect("it has counts");
             let mut names: Vec<_> = table.names().chain([OTHER]).collect();
             names.sort_unstable();
             assert!(counts.keys().eq(&names), "{name}");

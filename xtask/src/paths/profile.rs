@@ -36,7 +36,12 @@ pub(super) struct Profile {
     pub(super) lines: Vec<CostLine>,
     /// Instructions of calls, with all that they call in turn, by the indices of caller and callee.
     pub(super) calls: BTreeMap<(usize, usize), u64>,
+    /// Misses of the first-level instruction cache, if caches were simulated.
+    pub(super) instruction_misses: Option<u64>,
 }
+
+/// Event of callgrind: a miss of the first-level instruction cache.
+const INSTRUCTION_MISS: &str = "I1mr";
 
 impl Profile {
     pub(super) fn read(path: &Path) -> Result<Self> {
@@ -49,6 +54,7 @@ impl Profile {
         let mut indices = HashMap::new();
         let (mut file, mut home) = (String::new(), String::new());
         let (mut function, mut callee, mut is_call, mut whole) = (0, 0, false, None);
+        let mut events: Vec<&str> = Vec::new();
         for line in text.lines() {
             if let Some((key, value)) = line.split_once('=') {
                 match key {
@@ -64,8 +70,9 @@ impl Profile {
                     _ => {}
                 }
             } else if line.starts_with(|first: char| first.is_ascii_digit()) {
-                let (line, count) = line.split_once(' ').context("a line has a position and a count")?;
-                let (line, count) = (line.parse()?, count.parse()?);
+                let mut numbers = line.split(' ');
+                let line = numbers.next().unwrap_or_default().parse()?;
+                let count = numbers.next().context("a line has a position and a count")?.parse()?;
                 // The line after `calls` has the costs of the called function.
                 if std::mem::take(&mut is_call) {
                     *profile.calls.entry((function, callee)).or_default() += count;
@@ -76,8 +83,13 @@ impl Profile {
                     compiled.line = line;
                 }
                 profile.lines.push(CostLine { function, file: file.clone(), line, count });
-            } else if let Some(count) = line.strip_prefix("summary: ") {
-                whole = Some(count.parse()?);
+            } else if let Some(names) = line.strip_prefix("events: ") {
+                events = names.split(' ').collect();
+            } else if let Some(counts) = line.strip_prefix("summary: ") {
+                let counts: Vec<u64> = counts.split(' ').map(str::parse).collect::<Result<_, _>>()?;
+                whole = counts.first().copied();
+                let misses = events.iter().position(|name| *name == INSTRUCTION_MISS);
+                profile.instruction_misses = misses.and_then(|place| counts.get(place).copied());
             }
         }
         let sum: u64 = profile.lines.iter().map(|line| line.count).sum();
@@ -118,6 +130,10 @@ mod tests {
         let functions: Vec<_> =
             profile.functions.iter().map(|one| (one.name.as_str(), one.file.as_str(), one.line)).collect();
         assert_eq!(functions, [("one", "a.c", 10), ("two", "c.c", 1)]);
+        assert_eq!(profile.instruction_misses, None);
+        let text = "events: Ir Dr I1mr\nsummary: 9 3 2\nfl=a\nfn=b\n1 4\n2 5 3 2\n";
+        let profile = Profile::parse(text).expect("it is valid");
+        assert_eq!((profile.lines.len(), profile.instruction_misses), (2, Some(2)));
         assert!(Profile::parse("summary: 8\nfl=a\nfn=b\n1 9\n").is_err());
     }
 }

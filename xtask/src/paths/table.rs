@@ -197,7 +197,7 @@ mod tests {
         let functions = ["main", "tick", "pick", "copy", "fill"].map(|name| function(name, "")).into();
         let lines = vec![cost(0, 1, 5), cost(1, 1, 10), cost(2, 1, 20), cost(2, 2, 7), cost(3, 1, 100), cost(4, 1, 10)];
         let calls = [((0, 1), 66), ((0, 2), 55), ((0, 3), 11), ((1, 3), 66), ((2, 3), 33), ((3, 3), 500), ((3, 4), 10)];
-        let profile = Profile { functions, lines, calls: calls.into() };
+        let profile = Profile { functions, lines, calls: calls.into(), instruction_misses: None };
         let sums = table.sum(&profile, &[None, Some(0), Some(1), None, None], |line| (line.line == 2).then_some(0));
         let counts = [("tick", 10 + 7 + 66), ("pick", 20 + 33), (OTHER, 5 + 11)];
         assert_eq!(sums.counts, counts.map(|(name, count)| (name.to_owned(), count)));
