@@ -20,6 +20,9 @@ pub(crate) struct BenchOracleArgs {
     /// Number of rounds, in each of which every program runs once.
     #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
+    /// Kernel of the reference and of fairlab.
+    #[arg(long, value_name = "RELEASE", default_value = "6.1", value_parser = ["6.1", "6.12"])]
+    kernel: String,
     /// Second fairlab to time beside the plain release build.
     #[arg(long, value_name = "PATH")]
     binary: Option<PathBuf>,
@@ -34,9 +37,6 @@ pub(crate) struct BenchOracleArgs {
     json: bool,
 }
 
-/// Kernel of the reference.
-const KERNEL: &[&str] = &["--kernel", "6.1"];
-const TRACED_RUN: &[&str] = &["run", "--kernel", "6.1", "--trace-jsonl", "-"];
 
 /// Simulated seconds per second of a published user-space simulator of sched_ext schedulers, with the light
 /// mix, by number of CPUs. It takes 1.6 to 1.9 us for a context switch.
@@ -45,7 +45,7 @@ const PUBLISHED: [(u64, f64); 4] = [(4, 430.0), (16, 92.0), (64, 27.0), (112, 13
 const LIGHT: [u64; 5] = [4, 16, 64, 112, 256];
 const LIGHT_SECONDS: u64 = 60;
 /// Sizes and seconds of the mix that keeps all CPUs busy.
-const CROWDED: [(u64, u64); 2] = [(64, 10), (256, 2)];
+const CROWDED: [(u64, u64); 3] = [(16, 20), (64, 10), (256, 2)];
 
 /// Scenario whose whole runs are timed.
 struct TimedScenario {
@@ -105,21 +105,23 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 
 pub(crate) fn bench(root: &Path, args: &BenchOracleArgs) -> Result<()> {
     let Some(oracle) = oracle::find_or_skip(root, false)? else { return Ok(()) };
-    let Some(reference) = oracle::build_or_skip(&oracle, "6.1", false)? else { return Ok(()) };
+    let Some(reference) = oracle::build_or_skip(&oracle, &args.kernel, false)? else { return Ok(()) };
     let plain = programs::build_program(root)?;
     let folder = programs::target(root).join("bench-oracle");
     fs::create_dir_all(&folder)?;
     let scenarios = scenarios(&oracle, args)?;
+    let kernel = ["--kernel", &args.kernel];
+    let traced_run = ["run", "--kernel", &args.kernel, "--trace-jsonl", "-"];
     let (mut rows, mut results) = (Vec::new(), Vec::new());
     for (index, scenario) in scenarios.iter().enumerate() {
         eprintln!("{} of {}: {}, {} s", index + 1, scenarios.len(), scenario.name, scenario.seconds);
         let path = folder.join(format!("{index}.scn"));
         fs::write(&path, &scenario.text)?;
-        let switches = SummaryJson::from_run(&plain, root, KERNEL, &RunInput::Text(scenario.text.clone()))?
+        let switches = SummaryJson::from_run(&plain, root, &kernel, &RunInput::Text(scenario.text.clone()))?
             .whole("/totals/switches")?;
         let mut programs =
-            vec![TimedProgram::new("reference", &reference, &[]), TimedProgram::new("plain", &plain, TRACED_RUN)];
-        programs.extend(args.binary.iter().map(|path| TimedProgram::new("other", path, TRACED_RUN)));
+            vec![TimedProgram::new("reference", &reference, &[]), TimedProgram::new("plain", &plain, &traced_run)];
+        programs.extend(args.binary.iter().map(|path| TimedProgram::new("other", path, &traced_run)));
         for _ in 0..args.runs {
             programs.iter_mut().try_for_each(|program| program.run(&path))?;
         }
