@@ -97,6 +97,7 @@ pub(crate) fn sleepers(nr_tasks: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairlab_sched::series::KernelSeries;
     use fairlab_workload::scenario;
 
     #[test]
@@ -110,7 +111,7 @@ mod tests {
                 sleepers(5),
             ];
             for text in mixes.into_iter().chain((nr_cpus >= 16).then(|| corner(nr_cpus, "10ms"))) {
-                if let Err(error) = scenario::parse("mix", &text) {
+                if let Err(error) = scenario::parse("mix", &text, KernelSeries::V6_1) {
                     panic!("{nr_cpus} CPUs: {error}\n{text}");
                 }
             }

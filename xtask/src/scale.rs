@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use clap::Args as ClapArgs;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::scenario;
 use serde_json::{Value, json};
@@ -257,7 +258,7 @@ impl ScaleOperations {
     }
 
     fn of_run(nr_cpus: u64, ms: u64) -> Result<Self> {
-        let scenario = scenario::parse("corner", &mixes::corner(nr_cpus, &format!("{ms}ms")))?;
+        let scenario = scenario::parse("corner", &mixes::corner(nr_cpus, &format!("{ms}ms")), KernelSeries::V6_1)?;
         let mut machine = Machine::new(Setup::from_scenario(scenario))?;
         machine.run(&mut NoObserver)?;
         let counters = machine.counters();

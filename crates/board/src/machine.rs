@@ -22,7 +22,7 @@ pub const KERNEL_PROFILES: [&str; 25] = [
     "5.13", "5.14", "5.15", "5.16", "5.17", "5.18", "5.19", "6.0", "6.1", "6.12",
 ];
 
-/// Kernel profile of machines and runs that name none.
+/// Kernel profile of machines and runs that name none: the only default of a kernel.
 pub const DEFAULT_KERNEL_PROFILE: &str = "6.12";
 
 /// Name and origin of a machine.

@@ -55,7 +55,7 @@ pub(super) fn family_and_task() -> (String, String) {
 }
 
 pub(super) fn machine(scenario: &str) -> Machine {
-    let scenario = scenario::parse("test.scn", scenario).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario::parse("test.scn", scenario, KernelSeries::V6_1).unwrap_or_else(|error| panic!("{error}"));
     Machine::new(Setup::from_scenario(scenario)).expect("a possible machine")
 }
 
@@ -69,8 +69,8 @@ pub(super) fn found(scenario: &str) -> Vec<Finding> {
 
 /// Returns the findings of a scenario in a kernel series, with the usual limits.
 pub(super) fn found_in_series(series: KernelSeries, text: &str) -> Vec<Finding> {
-    let scenario = scenario::parse("test.scn", text).unwrap_or_else(|error| panic!("{error}"));
-    let mut machine = Machine::new(Setup { series, ..Setup::from_scenario(scenario) }).expect("a possible machine");
+    let scenario = scenario::parse("test.scn", text, series).unwrap_or_else(|error| panic!("{error}"));
+    let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
     let limits = Limits::of(&machine);
     find(&mut machine, limits).0
 }
@@ -110,7 +110,9 @@ pub(super) fn rules_and_families(scenario: &str) -> (Vec<&'static str>, Vec<Fami
 pub(super) fn found_in(file: &str, change: impl Fn(String) -> String, tunables: &[&str]) -> Vec<Finding> {
     let path = format!("{}/../../scenarios/{file}", env!("CARGO_MANIFEST_DIR"));
     let text = change(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}")));
-    let mut setup = Setup::from_scenario(scenario::parse(file, &text).unwrap_or_else(|error| panic!("{error}")));
+    let mut setup = Setup::from_scenario(
+        scenario::parse(file, &text, KernelSeries::V6_1).unwrap_or_else(|error| panic!("{error}")),
+    );
     setup.tunables.extend(tunables.iter().map(|name| ((*name).into(), 1)));
     let mut machine = Machine::new(setup).expect("a possible machine");
     let limits = Limits { idle: Nanos::from_millis(1), ..Limits::of(&machine) };

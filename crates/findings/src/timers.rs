@@ -72,6 +72,7 @@ mod tests {
     use fairlab_board::preset;
     use fairlab_machine::hardware::Hardware;
     use fairlab_machine::sim::Setup;
+    use fairlab_sched::series::KernelSeries;
     use fairlab_workload::{rtapp, scenario};
 
     #[test]
@@ -94,8 +95,9 @@ mod tests {
                     "global":{{"duration":1,"calibration":"CPU0"}}}}"#
             );
             let hardware = Hardware::from_description(&preset("laptop-8").expect("a preset"));
-            let workload = rtapp::parse("x.json", &text, rtapp::RtAppOptions::for_cpus(8)).expect("an rt-app file");
-            let idle = scenario::parse("idle.scn", "cpus 8\nend 1s\n").expect("a scenario");
+            let workload = rtapp::parse("x.json", &text, rtapp::RtAppOptions::for_cpus(KernelSeries::V6_1, 8))
+                .expect("an rt-app file");
+            let idle = scenario::parse("idle.scn", "cpus 8\nend 1s\n", KernelSeries::V6_1).expect("a scenario");
             let mut machine =
                 Machine::new(Setup { workload, ..Setup::with_hardware(hardware, idle) }).expect("a possible machine");
             let limits = Limits::of(&machine);

@@ -110,7 +110,7 @@ fn every_case_is_a_valid_scenario_and_valid_files_of_rt_app_with_the_same_tasks(
         assert_eq!(scenario.workload.tasks.len(), case.nr_tasks() as usize, "{text}");
         let mut nr_tasks = 0;
         for file in rtapp::files(&case) {
-            let options = real::RtAppOptions::for_cpus(case.machine.nr_cpus());
+            let options = real::RtAppOptions::for_cpus(series, case.machine.nr_cpus());
             let workload =
                 real::parse(&file.name, &file.text, options).unwrap_or_else(|e| panic!("{e}\n{}", file.text));
             nr_tasks += workload.tasks.len();

@@ -23,7 +23,7 @@ const SCENARIO: &str = "cpus 4\nend 100ms\ngroup g shares=512\ntask hog n=3 run 
                         task ping n=2 run 50us wake pong wait\ntask pong n=2 wait run 30us wake ping\n";
 
 fn setup() -> Setup {
-    let scenario = scenario::parse("test", SCENARIO);
+    let scenario = scenario::parse("test", SCENARIO, KernelSeries::V6_1);
     Setup::from_scenario(scenario.unwrap_or_else(|error| panic!("{error}")))
 }
 

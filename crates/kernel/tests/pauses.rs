@@ -12,6 +12,7 @@ use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::SchedObserver;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::message::Message;
@@ -58,7 +59,7 @@ impl Observer<KernelEngine> for PhaseLog {
 }
 
 fn setup() -> Setup {
-    let scenario = scenario::parse("test", SCENARIO);
+    let scenario = scenario::parse("test", SCENARIO, KernelSeries::V6_1);
     let mut setup = Setup::from_scenario(scenario.unwrap_or_else(|error| panic!("{error}")));
     for op in KernelOp::ALL {
         setup.hardware.costs.set_op(*op, 300_000);

@@ -5,6 +5,7 @@ use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, 
 use fairlab_machine::event::{EventKind, EventQueue};
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use std::hint::black_box;
 
@@ -30,7 +31,8 @@ const SCENARIOS: [(&str, &str); 2] = [
 ];
 
 fn machine(scenario: &str) -> Machine {
-    let parsed = fairlab_workload::scenario::parse("bench", scenario).unwrap_or_else(|error| panic!("{error}"));
+    let parsed = fairlab_workload::scenario::parse("bench", scenario, KernelSeries::V6_1)
+        .unwrap_or_else(|error| panic!("{error}"));
     Machine::new(Setup::from_scenario(parsed)).expect("the machine can be made")
 }
 

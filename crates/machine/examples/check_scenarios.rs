@@ -6,12 +6,13 @@
 
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 use std::io::Write;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for path in std::env::args().skip(1) {
         let text = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-        let scenario = fairlab_workload::scenario::parse(&path, &text)?;
+        let scenario = fairlab_workload::scenario::parse(&path, &text, KernelSeries::V6_1)?;
         let mut machine = Machine::new(Setup::from_scenario(scenario))?;
         machine.check_every_event(format!("check_scenarios {path}"));
         machine.run(&mut NoObserver)?;

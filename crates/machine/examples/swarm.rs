@@ -16,7 +16,7 @@ use fairlab_machine::sim::{Machine, Setup};
 use fairlab_machine::streams::RandomStream;
 use fairlab_sched::series::KernelSeries;
 use fairlab_sched::work::KernelOp;
-use fairlab_workload::scenario::{KernelLookup, ParseContext, SwitchNames, parse_with_context};
+use fairlab_workload::scenario::parse;
 use std::io::Write;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,13 +76,8 @@ fn work(next: &AtomicU64, last: u64, folder: Option<&str>, counts: &Counts) {
 }
 
 fn run(seed: u64, series: KernelSeries, text: &str) -> u64 {
-    let named = |_: &str| unreachable!("the scenario describes its machine");
-    let kernel: KernelLookup<'_> = &|_| Ok(SwitchNames::BuiltIn(series));
-    let context = ParseContext { given: None, named: &named, vary: None, kernel };
-    let scenario =
-        parse_with_context("swarm", text, context).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
+    let scenario = parse("swarm", text, series).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
     let mut setup = Setup::from_scenario(scenario);
-    setup.series = series;
     if seed % 2 == 1 {
         let mut prices = RandomStream::new(seed, "prices", 0);
         for &op in KernelOp::ALL {

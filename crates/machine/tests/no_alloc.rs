@@ -11,6 +11,7 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, NoObserver, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::probe::SchedObserver;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::backtrace::Backtrace;
@@ -68,7 +69,8 @@ fn check(scenario: &str, steady_from_ms: u64, least_events: u64) {
 }
 
 fn setup(scenario: &str) -> Setup {
-    let parsed = fairlab_workload::scenario::parse("scenario", scenario).unwrap_or_else(|error| panic!("{error}"));
+    let parsed = fairlab_workload::scenario::parse("scenario", scenario, KernelSeries::V6_1)
+        .unwrap_or_else(|error| panic!("{error}"));
     Setup::from_scenario(parsed)
 }
 

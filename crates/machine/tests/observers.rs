@@ -5,6 +5,7 @@ use fairlab_machine::observer::{Interest, KernelPath, NoObserver, Observer, Obse
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::SchedObserver;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::OpCounts;
 use fairlab_workload::scenario;
@@ -55,7 +56,7 @@ impl Observer for TouchCounter {
 
 fn run(observer: &mut dyn Observer) -> String {
     let text = "cpus 2\nend 20ms\ntask a n=3 run 1ms sleep 2ms\n";
-    let scenario = scenario::parse("test.scn", text).expect("a well-formed scenario");
+    let scenario = scenario::parse("test.scn", text, KernelSeries::V6_1).expect("a well-formed scenario");
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
     machine.run(observer).expect("the tasks make progress");
     machine.digest().to_string()

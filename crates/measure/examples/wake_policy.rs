@@ -9,6 +9,7 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_measure::summary_observer::SummaryObserver;
 use fairlab_sched::interface::policy::{CpuSample, PolicyHook, WakeChoice, WakeRequest};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::scenario;
 use std::io::Write;
@@ -28,8 +29,10 @@ pub(crate) fn first_idle(request: &WakeRequest<'_>, seen: Option<&CpuSample>) ->
 pub(crate) fn measure(policy: Option<Box<dyn PolicyHook>>) -> Result<(f64, u64), Box<dyn std::error::Error>> {
     let hardware = Hardware::from_description(&preset("xeon-1s-112").ok_or("no such machine")?);
     let scenario = "cpus 112\nend 100ms\ntask hog n=84 run 10ms\ntask worker n=56 run 400us sleep 1ms\n";
-    let mut machine =
-        Machine::new(Setup { policy, ..Setup::with_hardware(hardware, scenario::parse("server", scenario)?) })?;
+    let mut machine = Machine::new(Setup {
+        policy,
+        ..Setup::with_hardware(hardware, scenario::parse("server", scenario, KernelSeries::V6_1)?)
+    })?;
     let mut recorder = SummaryObserver::new(&machine);
     machine.run(&mut recorder)?;
     let workers = recorder.families.summaries(machine.now()).swap_remove(1);

@@ -112,6 +112,7 @@ mod tests {
     use fairlab_board::preset;
     use fairlab_machine::hardware::Hardware;
     use fairlab_machine::sim::Setup;
+    use fairlab_sched::series::KernelSeries;
     use fairlab_workload::workload::Workload;
 
     #[test]
@@ -134,7 +135,7 @@ mod tests {
     fn servers_have_a_background_unless_it_is_off_or_kernel_code_has_no_costs() {
         let applied = |machine: &str, changes: &[(&str, &str)]| {
             let hardware = Hardware::from_description(&preset(machine).expect("it exists"));
-            let mut setup = Setup::new(hardware, Workload::default(), Nanos(1));
+            let mut setup = Setup::new(KernelSeries::V6_1, hardware, Workload::default(), Nanos(1));
             let change = |(name, text): &(&str, &str)| {
                 Setting::from_name(name).expect("it exists").change(text).expect("it is a value")
             };

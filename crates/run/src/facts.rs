@@ -131,13 +131,14 @@ mod tests {
     use super::*;
     use fairlab_board::preset;
     use fairlab_machine::hardware::Hardware;
+    use fairlab_sched::series::KernelSeries;
     use fairlab_sched::units::Nanos;
     use fairlab_sched::work::KernelOp;
     use fairlab_workload::workload::Workload;
 
     fn setup(machine: &str) -> Setup {
         let hardware = Hardware::from_description(&preset(machine).expect("it is a preset"));
-        Setup::new(hardware, Workload::default(), Nanos::from_millis(1))
+        Setup::new(KernelSeries::V6_1, hardware, Workload::default(), Nanos::from_millis(1))
     }
 
     fn apply(machine: &str, texts: &[&str]) -> Result<Setup, Message> {

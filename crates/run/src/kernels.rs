@@ -18,12 +18,6 @@ pub mod page;
 
 use additions::ADDITIONS;
 
-/// Kernel whose behaviour the scheduler models by default.
-pub const DEFAULT: &str = DEFAULT_KERNEL_PROFILE;
-
-/// First release whose rules are those of 6.12.
-const FIRST_6_12: Release = (6, 12);
-
 /// Releases whose rules are not modelled, with how they differ from 6.12. The lists are incomplete.
 pub const UNMODELLED_RELEASES: &[(&str, &[&str])] = &[
     ("6.2 to 6.5", &["CFS as in 6.1, with later changes of load balancing"]),
@@ -87,12 +81,6 @@ pub struct Kernel {
     release: Release,
 }
 
-impl Default for Kernel {
-    fn default() -> Self {
-        Self::from_name(DEFAULT).expect("the default is a kernel")
-    }
-}
-
 impl Serialize for Kernel {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name)
@@ -116,9 +104,15 @@ impl Kernel {
         all().find(|kernel| kernel.name == name)
     }
 
+    /// Returns the kernel of runs, arms of studies and lists for which no kernel is named:
+    /// [`DEFAULT_KERNEL_PROFILE`], the only default of a kernel.
+    pub fn default_profile() -> Self {
+        Self::from_name(DEFAULT_KERNEL_PROFILE).expect("the default is a kernel")
+    }
+
     /// Rules that the built-in scheduler follows for this kernel.
     pub fn series(self) -> KernelSeries {
-        if self.release < FIRST_6_12 { KernelSeries::V6_1 } else { KernelSeries::V6_12 }
+        KernelSeries::of_release(self.release)
     }
 
     /// Returns the kernel of a release; `name` must have the form `major.minor`.
@@ -185,7 +179,7 @@ mod tests {
 
     #[test]
     fn the_default_changes_nothing() {
-        let kernel = Kernel::from_name(DEFAULT).expect("it is one of them");
+        let kernel = Kernel::default_profile();
         assert!(kernel.features().is_empty() && kernel.tunables().is_empty() && kernel.unmodelled_changes().is_empty());
     }
 

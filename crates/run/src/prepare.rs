@@ -102,8 +102,8 @@ struct LoadedWorkload {
     /// Features and tunables in it are only those that the file sets. The duration is that of the file.
     setup: Setup,
     machine: Option<ReadMachine>,
-    /// Kernel that the workload names.
-    kernel: Option<Kernel>,
+    /// Kernel of the run, whose series the setup has.
+    kernel: Kernel,
     has_duration: bool,
     trace: TraceOptions,
 }
@@ -125,7 +125,6 @@ pub fn prepare(spec: &RunSpec) -> Result<PreparedRun, RequestError> {
         }
     };
     let LoadedWorkload { kind, mut setup, machine, kernel, has_duration, trace } = loaded;
-    let kernel = kernel_of(settings, kernel, machine.as_ref().map(|machine| &machine.description));
     settings.check_names(kernel).map_err(RequestError::Input)?;
     let Settings { prices, plain, duration, .. } = settings;
     if prices.source == Some(CostSource::Machine) && setup.hardware.costs.is_zero_cost() && benchmark.is_none() {
@@ -233,6 +232,9 @@ pub fn with_known_length(mut spec: RunSpec, settling: Option<&Settling>) -> Resu
 ///
 /// # Errors
 /// If a setting does not fit the machine.
+///
+/// # Panics
+/// If the setup is for a series other than that of the kernel.
 pub fn apply(setup: &mut Setup, settings: &Settings, kernel: Option<Kernel>) -> Result<(), RequestError> {
     // Without `..`, so that a setting that changes nothing here does not compile.
     let Settings {
@@ -365,7 +367,7 @@ impl RunAbout {
 }
 
 fn apply_kernel(setup: &mut Setup, kernel: Kernel) {
-    setup.series = kernel.series();
+    assert_eq!(setup.series, kernel.series(), "a setup for {}", kernel.name);
     let of_file = std::mem::take(&mut setup.features);
     let of_kernel = kernel.features().into_iter().map(|(feature, is_on)| (feature.name().to_owned(), is_on));
     setup.features = of_kernel.chain(of_file).collect();
@@ -442,14 +444,14 @@ fn zero_cost_latencies(bench: &str, machine: &str) -> RequestError {
 /// default.
 pub fn kernel_of(settings: &Settings, of_workload: Option<Kernel>, machine: Option<&MachineDescription>) -> Kernel {
     let of_machine = || machine.and_then(|machine| Kernel::from_name(machine.kernel()));
-    settings.kernel.or(of_workload).or_else(of_machine).unwrap_or_default()
+    settings.kernel.or(of_workload).or_else(of_machine).unwrap_or_else(Kernel::default_profile)
 }
 
-/// Returns the names of features and tunables that a workload file may use in a run with this kernel.
+/// Returns the series of a run with this kernel, and whose names of features and tunables a workload file may use.
 pub fn switch_names(settings: &Settings, kernel: Kernel) -> SwitchNames {
     match settings.kernel_engine() {
         None => SwitchNames::BuiltIn(kernel.series()),
-        Some(_) => SwitchNames::CompiledKernel,
+        Some(_) => SwitchNames::CompiledKernel(kernel.series()),
     }
 }
 
@@ -467,12 +469,12 @@ impl LoadedWorkload {
                 let machine = given.map_or_else(|| InputFile::new(DEFAULT_MACHINE).read_machine(), Ok)?;
                 Self::from_rtapp(name, text, settings, machine)
             }
-            WorkloadKind::Recorded => Self::from_recorded(name, text, given, settings.governor),
+            WorkloadKind::Recorded => Self::from_recorded(name, text, given, settings),
         }
     }
 
-    fn new(kind: &'static str, setup: Setup, machine: Option<ReadMachine>) -> Self {
-        Self { kind, setup, machine, kernel: None, has_duration: true, trace: DEFAULT_TRACE }
+    fn new(kind: &'static str, setup: Setup, machine: Option<ReadMachine>, kernel: Kernel) -> Self {
+        Self { kind, setup, machine, kernel, has_duration: true, trace: DEFAULT_TRACE }
     }
 
     fn from_scenario(
@@ -490,10 +492,12 @@ impl LoadedWorkload {
         };
         let kernel = Cell::new(None);
         let kernel_lookup = |name: Option<&str>| {
-            kernel.set(name.map(kernel_from_name).transpose()?);
+            let of_file = name.map(kernel_from_name).transpose()?;
             let named = named.borrow();
             let machine = given.as_ref().or(named.as_ref()).map(|machine| &machine.description);
-            Ok(switch_names(settings, kernel_of(settings, kernel.get(), machine)))
+            let of_run = kernel_of(settings, of_file, machine);
+            kernel.set(Some(of_run));
+            Ok(switch_names(settings, of_run))
         };
         let context = ParseContext {
             given: given.as_ref().map(nr_cpus),
@@ -515,15 +519,17 @@ impl LoadedWorkload {
         };
         // The reference, which judges scenarios, has no background.
         setup.hardware.background = false;
-        Ok(Self { trace, kernel: kernel.get(), ..Self::new("scenario", setup, machine) })
+        let kernel = kernel.get().expect("the parser looks up the kernel of each file");
+        Ok(Self { trace, ..Self::new("scenario", setup, machine, kernel) })
     }
 
     fn from_recorded(
         name: &str,
         text: &str,
         machine: Option<ReadMachine>,
-        governor: Option<GovernorName>,
+        settings: &Settings,
     ) -> Result<Self, RequestError> {
+        let kernel = kernel_of(settings, None, machine.as_ref().map(|machine| &machine.description));
         let mut recorded = recorded::parse(name, text).map_err(RequestError::input)?;
         let mut hardware = match &machine {
             Some(machine) => Hardware::from_description(&machine.description),
@@ -532,30 +538,32 @@ impl LoadedWorkload {
         // A recording contains its own background.
         hardware.background = false;
         let mut governed = hardware.clone();
-        apply_governor(&mut governed, governor)?;
+        apply_governor(&mut governed, settings.governor)?;
         if governed.frequency_domains.iter().any(FrequencyDomain::has_governor_thread) {
             recorded.remove_governor_threads();
         }
         let nr_cpus = u32::try_from(hardware.nr_cpus()).unwrap_or(u32::MAX);
         let duration = recorded.end;
-        Ok(Self::new(RECORDED, Setup::new(hardware, recorded.into_workload(nr_cpus), duration), machine))
+        let setup = Setup::new(kernel.series(), hardware, recorded.into_workload(nr_cpus), duration);
+        Ok(Self::new(RECORDED, setup, machine, kernel))
     }
 
     fn from_rtapp(name: &str, text: &str, settings: &Settings, machine: ReadMachine) -> Result<Self, RequestError> {
+        let kernel = kernel_of(settings, None, Some(&machine.description));
         let capacities = machine.description.topology().capacity;
         let duplicate_keys =
             if settings.keep_duplicate_keys { DuplicateKeys::KeepAll } else { DuplicateKeys::LastValue };
         let options = rtapp::RtAppOptions {
             duplicate_keys,
             is_duration_given: settings.duration.is_some(),
-            switch_names: switch_names(settings, kernel_of(settings, None, Some(&machine.description))),
-            ..rtapp::RtAppOptions::for_capacities(&capacities)
+            switch_names: switch_names(settings, kernel),
+            ..rtapp::RtAppOptions::for_capacities(kernel.series(), &capacities)
         };
         let workload = rtapp::parse(name, text, options).map_err(RequestError::input)?;
         let duration = workload.duration.filter(|duration| *duration > Nanos::ZERO);
         let hardware = Hardware::from_description(&machine.description);
-        let setup = Setup::new(hardware, workload, duration.unwrap_or(DEFAULT_DURATION));
-        Ok(Self { has_duration: duration.is_some(), ..Self::new("rt-app", setup, Some(machine)) })
+        let setup = Setup::new(kernel.series(), hardware, workload, duration.unwrap_or(DEFAULT_DURATION));
+        Ok(Self { has_duration: duration.is_some(), ..Self::new("rt-app", setup, Some(machine), kernel) })
     }
 
     fn from_bench(bench: &BenchSpec, settings: &Settings) -> Result<(Self, Box<dyn BenchObserver>), RequestError> {
@@ -588,7 +596,9 @@ impl LoadedWorkload {
         if workload.starts > Nanos::ZERO {
             workload.begin_after(UPTIME);
         }
-        let loaded = Self::new(name, Setup::new(hardware, workload, duration), Some(machine));
+        let kernel = kernel_of(settings, None, Some(&machine.description));
+        let setup = Setup::new(kernel.series(), hardware, workload, duration);
+        let loaded = Self::new(name, setup, Some(machine), kernel);
         Ok((loaded, observer))
     }
 }

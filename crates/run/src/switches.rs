@@ -48,9 +48,11 @@ pub const ABSENT: &[(&str, &str)] = &[
 /// # Panics
 /// If `nr_cpus` is 0.
 pub fn all(nr_cpus: usize) -> Vec<Switch> {
+    // A tunable of both series has the same default in both.
+    let series = |info: &TunableInfo| info.only_in.unwrap_or(KernelSeries::V6_1);
     let of_tunable = |info: &TunableInfo| Switch {
         name: info.name,
-        default: info.default.of_machine(info.only_in.unwrap_or_default(), nr_cpus).to_string(),
+        default: info.default.of_machine(series(info), nr_cpus).to_string(),
         meaning: info.meaning,
         test_values: info.test_values.map(|value| ("--set", format!("{}={value}", info.name))),
         demo: info.demo,

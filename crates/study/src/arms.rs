@@ -22,7 +22,7 @@ pub struct ArmDefinition {
     pub name: String,
     /// Description of the arm for the reports.
     pub meaning: String,
-    /// Settings of the arm; the kernel is 6.1 if absent.
+    /// Settings of the arm.
     pub settings: Settings,
 }
 
@@ -103,13 +103,18 @@ fn scalar(value: &Value) -> Option<String> {
 }
 
 impl ArmDefinition {
-    /// Returns a setup with the arm's settings.
+    /// Kernel of the arm, or the default.
+    pub(crate) fn kernel(&self) -> Kernel {
+        self.settings.kernel.unwrap_or_else(Kernel::default_profile)
+    }
+
+    /// Returns a setup for the arm's kernel with the arm's settings.
     ///
     /// # Errors
     /// If a setting does not fit the machine.
     pub(crate) fn applied_to(&self, mut setup: Setup) -> Result<Setup, StudyError> {
         let wrong = |error| StudyError::Measurement(Message::from(error).about(format!("arm {}", self.name)));
-        apply(&mut setup, &self.settings, Some(self.settings.kernel.unwrap_or_default())).map_err(wrong)?;
+        apply(&mut setup, &self.settings, Some(self.kernel())).map_err(wrong)?;
         Ok(setup)
     }
 
@@ -130,7 +135,8 @@ mod tests {
         let series = |kernel: &str| {
             let arm: ArmDefinition =
                 toml::from_str(&format!("name = 'a'\nmeaning = 'm'\n{kernel}")).expect("the arm is well formed");
-            let scenario = scenario::parse("one.scn", "cpus 1\ntask t run 1ms\n").expect("the scenario is well formed");
+            let scenario = scenario::parse("one.scn", "cpus 1\ntask t run 1ms\n", arm.kernel().series());
+            let scenario = scenario.expect("the scenario is well formed");
             arm.applied_to(Setup::from_scenario(scenario)).expect("the settings fit").series
         };
         assert_eq!(["kernel = '5.4'", "kernel = '6.1'"].map(series), [KernelSeries::V6_1; 2]);

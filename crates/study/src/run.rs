@@ -54,7 +54,7 @@ pub(crate) fn setup(
     workload: Workload,
     duration: Nanos,
 ) -> Result<Setup, StudyError> {
-    arm.applied_to(Setup::new(hardware, workload, duration))
+    arm.applied_to(Setup::new(arm.kernel().series(), hardware, workload, duration))
 }
 
 /// Everything that a run needs except the arm.

@@ -60,12 +60,13 @@ impl<W: Write, E> Observer<E> for WorkJsonl<W> {
 mod tests {
     use super::*;
     use fairlab_machine::sim::{Machine, Setup};
+    use fairlab_sched::series::KernelSeries;
     use fairlab_workload::scenario;
 
     #[test]
     fn what_all_calls_have_counted_is_what_the_run_has() {
         let text = "cpus 2\ntopo smt=1 llc=2 pkg=2\nlevels MP\nend 50ms\ntask a n=3 run 1ms sleep 2ms\n";
-        let scenario = scenario::parse("test.scn", text).expect("it is a scenario");
+        let scenario = scenario::parse("test.scn", text, KernelSeries::V6_1).expect("it is a scenario");
         let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("it fits");
         let (mut out, mut sum) = (Vec::new(), [0; KernelOp::ALL.len()]);
         let mut lines = WorkJsonl::new(&mut out);

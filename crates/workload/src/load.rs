@@ -90,9 +90,8 @@ fn first_word_offset(text: &str) -> usize {
 /// If the text is of no known kind, or not a valid file of its kind.
 pub fn load(file: &str, text: &str, options: rtapp::RtAppOptions<'_>) -> Result<LoadedWorkload, Message> {
     match detect(file, text)? {
-        WorkloadKind::Scenario => {
-            scenario::parse(file, text).map(|scenario| LoadedWorkload::Scenario(Box::new(scenario)))
-        }
+        WorkloadKind::Scenario => scenario::parse(file, text, options.switch_names.series())
+            .map(|scenario| LoadedWorkload::Scenario(Box::new(scenario))),
         WorkloadKind::RtApp => {
             rtapp::parse(file, text, options).map(|workload| LoadedWorkload::RtApp(Box::new(workload)))
         }
@@ -105,6 +104,7 @@ pub fn load(file: &str, text: &str, options: rtapp::RtAppOptions<'_>) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairlab_sched::series::KernelSeries;
 
     #[test]
     fn the_kind_shows_in_the_first_word() {
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_file_of_each_kind_loads() {
-        let options = rtapp::RtAppOptions::for_cpus(2);
+        let options = rtapp::RtAppOptions::for_cpus(KernelSeries::V6_1, 2);
         let scenario = load("a", "cpus 8\ntask t run 1ms", options).expect("a scenario");
         assert_eq!(scenario.into_workload().tasks.len(), 1);
         let workload = load("a", r#"{"tasks":{"t":{"run":1}}}"#, options).expect("an rt-app file");

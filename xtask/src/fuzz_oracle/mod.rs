@@ -20,7 +20,7 @@ use fairlab_sched::series::KernelSeries;
 use fairlab_traces::conformance::CASES;
 use fairlab_traces::trace_jsonl::{TraceJsonl, TraceOptions};
 use fairlab_workload::message::Message;
-use fairlab_workload::scenario::{self, ParseContext, SwitchNames};
+use fairlab_workload::scenario::{self, KernelLookup, ParseContext, SwitchNames};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -171,10 +171,11 @@ fn compare(reference: &Path, path: &Path, text: &str, series: KernelSeries) -> R
 fn fairlab_trace(text: &str, series: KernelSeries) -> Result<Vec<u8>, Message> {
     // The names of features and tunables are checked when they are set.
     let named = &|_: &str| Err(Message::new("random scenarios name no machine"));
-    let context = ParseContext { given: None, named, vary: None, kernel: &|_| Ok(SwitchNames::CompiledKernel) };
+    let kernel: KernelLookup<'_> = &|_| Ok(SwitchNames::CompiledKernel(series));
+    let context = ParseContext { given: None, named, vary: None, kernel };
     let scenario = scenario::parse_with_context("fuzz.scn", &oracle::to_fairlab_grammar(text), context)?;
     let (nr_cpus, options) = (scenario.machine.nr_cpus as usize, TraceOptions::of_scenario(&scenario, 1));
-    let mut machine = Machine::new(Setup { series, ..Setup::from_scenario(scenario) })?;
+    let mut machine = Machine::new(Setup::from_scenario(scenario))?;
     let mut out = Vec::new();
     let mut trace = TraceJsonl::new(&mut out, nr_cpus, options);
     machine.run(&mut trace)?;

@@ -20,7 +20,7 @@ struct FeatureRow {
 
 pub(crate) fn features(output: &mut Output, args: &FeaturesArgs) -> Result<(), CliError> {
     let engine = args.engine.as_ref().and_then(|engine| engine.kernel());
-    let kernel = args.kernel.unwrap_or_default();
+    let kernel = args.kernel.unwrap_or_else(Kernel::default_profile);
     let rows = match engine {
         None => built_in(kernel, args.feature.as_deref())?,
         Some(name) => {

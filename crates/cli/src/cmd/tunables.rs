@@ -39,7 +39,7 @@ pub(crate) fn tunables(output: &mut Output, args: &TunablesArgs) -> Result<(), C
     };
     let engine = args.engine.as_ref().and_then(|engine| engine.kernel());
     let rows = match engine {
-        None => built_in(args.kernel.unwrap_or_default(), args.tunable.as_deref(), nr_cpus)?,
+        None => built_in(args.kernel.unwrap_or_else(Kernel::default_profile), args.tunable.as_deref(), nr_cpus)?,
         Some(name) => of_tree(name, args.tunable.as_deref(), nr_cpus)?,
     };
     output.json_or_text(&rows, |styles| {

@@ -57,14 +57,12 @@ fn digest_in_library(file: &str) -> String {
         ParseContext { given: None, named: &named, vary: None, kernel: &kernel_lookup },
     );
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
-    let series = if scenario.kernel.as_deref() == Some("6.1") { KernelSeries::V6_1 } else { KernelSeries::V6_12 };
     let setup = match &scenario.named_machine {
         Some(name) => {
             Setup::with_hardware(Hardware::from_description(&preset(name).expect("it is a preset")), scenario)
         }
         None => Setup::from_scenario(scenario),
     };
-    let setup = Setup { series, ..setup };
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{file}: {error}"));
     machine.digest().to_string()

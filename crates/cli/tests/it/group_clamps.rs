@@ -6,6 +6,7 @@ use fairlab_cli::embed::MemoryTexts;
 use fairlab_cli::embed::run::EmbeddedRun;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_workload::scenario;
 use std::fmt::Write;
 
@@ -47,7 +48,9 @@ fn scenario(number: u64) -> String {
 }
 
 fn library_digest(text: &str) -> String {
-    let mut machine = Machine::new(Setup::from_scenario(scenario::parse("a.scn", text).expect(text))).expect(text);
+    let mut machine =
+        Machine::new(Setup::from_scenario(scenario::parse("a.scn", text, KernelSeries::V6_1).expect(text)))
+            .expect(text);
     machine.run(&mut NoObserver).expect(text);
     machine.digest().to_string()
 }

@@ -36,12 +36,12 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Returns the setup of a workload on a machine for a simulated time, with the scheduler's defaults.
-    pub fn new(hardware: Hardware, workload: Workload, duration: Nanos) -> Self {
+    /// Returns the setup of a workload on a machine for a simulated time, with the defaults of a kernel.
+    pub fn new(series: KernelSeries, hardware: Hardware, workload: Workload, duration: Nanos) -> Self {
         Self {
             hardware,
             workload,
-            series: KernelSeries::default(),
+            series,
             features: Vec::new(),
             tunables: Vec::new(),
             duration,
@@ -63,7 +63,7 @@ impl Setup {
         Self {
             hardware,
             workload: scenario.workload,
-            series: KernelSeries::default(),
+            series: scenario.series,
             features: scenario.features,
             tunables: scenario.tunables.into_iter().chain(scenario.arms).collect(),
             duration: scenario.end,

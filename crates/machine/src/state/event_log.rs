@@ -459,11 +459,12 @@ impl<W: Write, E> Observer<E> for EventLog<W> {
 mod tests {
     use super::*;
     use crate::sim::{Machine, Setup};
+    use fairlab_sched::series::KernelSeries;
     use fairlab_workload::scenario;
 
     /// Returns the lines of the log of a scenario, and the machine after the run.
     fn log(text: &str) -> (Vec<Value>, Machine) {
-        let scenario = scenario::parse("test.scn", text).expect("it is a scenario");
+        let scenario = scenario::parse("test.scn", text, KernelSeries::V6_1).expect("it is a scenario");
         let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("it fits");
         let mut out = Vec::new();
         let mut log = EventLog::new(&mut out, &machine);

@@ -5,6 +5,7 @@ use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::background::{BackgroundPlacement, BackgroundSource};
 use fairlab_workload::scenario;
@@ -31,7 +32,9 @@ fn source(placement: BackgroundPlacement, is_deferrable: bool) -> BackgroundSour
 /// Runs a scenario for 1 s with a background; returns the machine and the wake-ups of its threads.
 fn run(scenario: &str, background: Vec<BackgroundSource>, seed: u64) -> (Machine, Vec<(u64, String, u32)>) {
     let text = format!("cpus 4\nend 1000ms\n{scenario}");
-    let mut setup = Setup::from_scenario(scenario::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}")));
+    let mut setup = Setup::from_scenario(
+        scenario::parse("test.scn", &text, KernelSeries::V6_1).unwrap_or_else(|error| panic!("{error}")),
+    );
     setup.workload.background = background;
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.seed(seed);

@@ -5,6 +5,7 @@ use fairlab_machine::observer::{MachineEvent, NoObserver, Observer};
 use fairlab_machine::sim::{Machine, Setup, SetupError};
 use fairlab_sched::ids::GroupId;
 use fairlab_sched::probe::SchedObserver;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::state::group::bandwidth::BandwidthStats;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::scenario;
@@ -13,7 +14,7 @@ use fairlab_workload::scenario;
 const SLICE_MS: f64 = 5.0;
 
 fn parse(scenario: &str) -> scenario::Scenario {
-    scenario::parse("test.scn", scenario).expect("a well-formed scenario")
+    scenario::parse("test.scn", scenario, KernelSeries::V6_1).expect("a well-formed scenario")
 }
 
 fn machine(scenario: scenario::Scenario) -> Result<Machine, SetupError> {

@@ -7,6 +7,7 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::probe::SchedObserver;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::step::Step;
@@ -54,6 +55,7 @@ fn run_with_lines(keys: &str, cpus: usize, line_ns: u64, tasks: Vec<TaskSpec>) -
     let description = parse("x.toml", &text).unwrap_or_else(|error| panic!("{error}"));
     let objects = Objects { futexes: 4, lists: 1, semaphores: vec!["s".to_owned()], ..Objects::default() };
     let setup = Setup::new(
+        KernelSeries::V6_1,
         Hardware::from_description(&description),
         Workload { tasks, objects, ..Workload::default() },
         Nanos::from_secs(1),

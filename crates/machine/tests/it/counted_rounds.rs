@@ -55,7 +55,7 @@ fn busy_ns(sheet: &str, series: KernelSeries, line_ns: u64, micro: Micro, levels
     for task in &mut workload.tasks {
         task.start.group = Some(workload.groups.len().checked_sub(1));
     }
-    let setup = Setup::new(Hardware::from_description(&machine), workload, Nanos::from_secs(10));
+    let setup = Setup::new(KernelSeries::V6_1, Hardware::from_description(&machine), workload, Nanos::from_secs(10));
     let setup = Setup { series, ..setup };
     let mut machine = Machine::new(setup).expect("the machine is possible");
     machine.run(&mut NoObserver).expect("the tasks make progress");

@@ -55,8 +55,9 @@ impl Observer for LateWakeups {
 }
 
 fn late_wakeups(move_us: u64) -> Vec<LateWakeup> {
-    let parsed = fairlab_workload::scenario::parse("test.scn", SCENARIO).unwrap_or_else(|error| panic!("{error}"));
-    let mut setup = Setup { series: KernelSeries::V6_12, ..Setup::from_scenario(parsed) };
+    let parsed = fairlab_workload::scenario::parse("test.scn", SCENARIO, KernelSeries::V6_12)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let mut setup = Setup::from_scenario(parsed);
     for op in [KernelOp::DetachTask, KernelOp::AttachTask] {
         setup.hardware.costs.set_op(op, move_us * 1_000_000);
     }

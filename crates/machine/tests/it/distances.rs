@@ -11,6 +11,7 @@ use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::probe::{Event, SchedObserver};
 
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::micro::{Micro, MicroTest};
 use std::fmt::Write;
@@ -110,7 +111,7 @@ impl Observer for LastExit {}
 fn round_ns(hardware: &Hardware, test: MicroTest, cpus: [u32; 2]) -> f64 {
     let end = |rounds: u64| {
         let workload = Micro::new(test, rounds, cpus).workload();
-        let setup = Setup::new(hardware.clone(), workload, Nanos::from_secs(10));
+        let setup = Setup::new(KernelSeries::V6_1, hardware.clone(), workload, Nanos::from_secs(10));
         let mut machine = Machine::new(setup).expect("the machine is possible");
         let mut last = LastExit::default();
         machine.run(&mut last).expect("the tasks make progress");

@@ -8,6 +8,7 @@ use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::interface::wakeup::WakeKind;
 use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::kernel_build::KernelBuild;
@@ -48,7 +49,8 @@ fn task(name: &str, policy: Policy, attributes: Vec<Attributes>, steps: Vec<Step
 /// Runs two CPUs. On the first one, a task works 1 ms, may then use both CPUs, calls exec, and works 4 ms,
 /// optionally beside a task that stays there. `first` is the step directly before the exec.
 fn run(policy: Policy, beside: bool, first: Step) -> TestRun {
-    let scenario = fairlab_workload::scenario::parse("two.scn", "cpus 2\nend 30ms").expect("a machine");
+    let scenario =
+        fairlab_workload::scenario::parse("two.scn", "cpus 2\nend 30ms", KernelSeries::V6_1).expect("a machine");
     let anywhere = Attributes { affinity: Some(Affinity::All), ..Attributes::default() };
     let steps = vec![Step::Run(MS), first, Step::Exec, Step::Run(Nanos(4 * MS.0))];
     let mut tasks = vec![task("program", policy, vec![anywhere], steps)];
@@ -117,6 +119,7 @@ impl Observer for ExecCounts {}
 fn each_shell_and_each_compiler_of_a_build_calls_exec_once_where_kernel_code_takes_time_too() {
     for name in ["laptop-8", "hikey960"] {
         let setup = Setup::new(
+            KernelSeries::V6_1,
             Hardware::from_description(&preset(name).expect("it is a preset")),
             KernelBuild { jobs: 12, objects: 20, seed: 3 }.workload(),
             Nanos::from_secs(5),

@@ -7,6 +7,7 @@ use fairlab_machine::observer::Observer;
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ids::TaskId;
 use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::scenario;
 
@@ -37,8 +38,8 @@ fn run(driver: &str, tasks: &str) -> (Machine, GovernorLog) {
          rate_limit_us = 1000\n{driver}"
     );
     let description = parse("two.toml", &machine).unwrap_or_else(|error| panic!("{error}"));
-    let scenario =
-        scenario::parse("test.scn", &format!("cpus 2\nend 200ms\n{tasks}")).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario::parse("test.scn", &format!("cpus 2\nend 200ms\n{tasks}"), KernelSeries::V6_1)
+        .unwrap_or_else(|error| panic!("{error}"));
     let setup = Setup { hardware: Hardware::from_description(&description), ..Setup::from_scenario(scenario) };
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.check_every_event("a test of governors' threads");

@@ -6,12 +6,14 @@
 
 use crate::common::TestRun;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_workload::rtapp::RtAppOptions;
 
 /// Runs an rt-app file on one CPU.
 fn rtapp(json: &str) -> TestRun {
-    let scenario = fairlab_workload::scenario::parse("one.scn", "cpus 1\nend 200ms").expect("a machine");
-    let workload = fairlab_workload::rtapp::parse("test.json", json, RtAppOptions::for_cpus(1))
+    let scenario =
+        fairlab_workload::scenario::parse("one.scn", "cpus 1\nend 200ms", KernelSeries::V6_1).expect("a machine");
+    let workload = fairlab_workload::rtapp::parse("test.json", json, RtAppOptions::for_cpus(KernelSeries::V6_1, 1))
         .unwrap_or_else(|error| panic!("{error}"));
     let setup = Setup { workload, ..Setup::from_scenario(scenario) };
     crate::common::run_machine(Machine::new(setup).expect("a possible machine"), json)

@@ -3,16 +3,17 @@
 
 use crate::common::TestRun;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_workload::rtapp::RtAppOptions;
 
 /// Runs tasks on one CPU whose frequencies are an eighth, a quarter, a half and all of 1 GHz. A write of 500
 /// kB is 37.7 us of work and 1 ms of waiting.
 fn rtapp(end: &str, tasks: &str) -> TestRun {
     let machine = format!("cpus 1\nend {end}\nfdom 0 125000 250000 500000 1000000\n");
-    let scenario = fairlab_workload::scenario::parse("one.scn", &machine).expect("a machine");
+    let scenario = fairlab_workload::scenario::parse("one.scn", &machine, KernelSeries::V6_1).expect("a machine");
     let global = r#""global": { "io_device": "/dev/sda", "mem_buffer_size": 500000 }"#;
     let json = format!("{{ {global}, \"tasks\": {{ {tasks} }} }}");
-    let workload = fairlab_workload::rtapp::parse("test.json", &json, RtAppOptions::for_cpus(1))
+    let workload = fairlab_workload::rtapp::parse("test.json", &json, RtAppOptions::for_cpus(KernelSeries::V6_1, 1))
         .unwrap_or_else(|error| panic!("{error}"));
     let setup = Setup { workload, ..Setup::from_scenario(scenario) };
     crate::common::run_machine(Machine::new(setup).expect("a possible machine"), &json)

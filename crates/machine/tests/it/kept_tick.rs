@@ -5,6 +5,7 @@ use fairlab_machine::hardware::{IdleGovernorKind, IdleState};
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 
 /// Ticks per second, and milliseconds of a run.
@@ -32,7 +33,9 @@ fn run(states: &[IdleState], program: &str) -> Machine {
 /// Runs two CPUs with these states under a governor; a task on CPU 1 has this program.
 fn run_with(governor: IdleGovernorKind, states: &[IdleState], program: &str) -> Machine {
     let text = format!("cpus 2\nend {MS}ms\ntask t cpu=1 mask=1-1 {program}\n");
-    let mut setup = Setup::from_scenario(fairlab_workload::scenario::parse("test.scn", &text).expect("well-formed"));
+    let mut setup = Setup::from_scenario(
+        fairlab_workload::scenario::parse("test.scn", &text, KernelSeries::V6_1).expect("well-formed"),
+    );
     setup.hardware.idle_states = vec![states.to_vec(); 2];
     setup.hardware.idle_governor = governor;
     setup.hardware.idle_loop_once = false;
@@ -81,8 +84,9 @@ fn menu_learns_an_interval_that_is_no_timer_of_its_own_and_teo_that_timers_are_n
     let states = [state("WFI", 1, 1), state("core", 40, 1_000), state("off", 500, 5_000)];
     for governor in [IdleGovernorKind::Menu, IdleGovernorKind::Teo] {
         let text = format!("cpus 2\nend {MS}ms\n{wakes}");
-        let mut setup =
-            Setup::from_scenario(fairlab_workload::scenario::parse("test.scn", &text).expect("well-formed"));
+        let mut setup = Setup::from_scenario(
+            fairlab_workload::scenario::parse("test.scn", &text, KernelSeries::V6_1).expect("well-formed"),
+        );
         setup.hardware.idle_states = vec![states.to_vec(); 2];
         setup.hardware.idle_governor = governor;
         let mut machine = Machine::new(setup).expect("a possible machine");
@@ -104,7 +108,9 @@ fn a_cpu_does_not_poll_for_longer_than_its_limit() {
 #[test]
 fn a_cpu_whose_first_tick_lies_beyond_all_time_never_ticks() {
     let text = "cpus 20\nskew 1000000000s\nend 20ms\ntask t cpu=19 mask=19-19 run 20ms\n";
-    let setup = Setup::from_scenario(fairlab_workload::scenario::parse("test.scn", text).expect("well-formed"));
+    let setup = Setup::from_scenario(
+        fairlab_workload::scenario::parse("test.scn", text, KernelSeries::V6_1).expect("well-formed"),
+    );
     let mut machine = Machine::new(setup).expect("a possible machine");
     machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(ticks(&machine, 19), 0);

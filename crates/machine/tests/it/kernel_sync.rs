@@ -7,6 +7,7 @@ use fairlab_machine::costs::CostModel;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::bench::hackbench::Hackbench;
@@ -57,8 +58,8 @@ fn ends(machine: &str, prices: &CostModel, workload: Workload) -> bool {
     let machine = preset(machine).expect("it comes with the program");
     let mut hardware = Hardware::from_description(&machine);
     hardware.costs = prices.clone();
-    let mut machine =
-        Machine::new(Setup::new(hardware, workload, Nanos::from_millis(2_000))).expect("a possible machine");
+    let mut machine = Machine::new(Setup::new(KernelSeries::V6_1, hardware, workload, Nanos::from_millis(2_000)))
+        .expect("a possible machine");
     machine.check_every_event(format!("kernel_sync with {prices:?}"));
     machine.run(&mut NoObserver).expect("tasks make progress");
     machine.is_done()

@@ -8,6 +8,7 @@ use fairlab_machine::observer::{KernelPath, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
 use std::collections::BTreeMap;
@@ -60,7 +61,9 @@ fn run_with(scenario: &str, prices: CostModel) -> (Machine, KernelTimeLog) {
 }
 
 fn run_where(scenario: &str, prices: CostModel, polling_idle: bool) -> (Machine, KernelTimeLog) {
-    let mut setup = Setup::from_scenario(fairlab_workload::scenario::parse("test.scn", scenario).expect("well-formed"));
+    let mut setup = Setup::from_scenario(
+        fairlab_workload::scenario::parse("test.scn", scenario, KernelSeries::V6_1).expect("well-formed"),
+    );
     setup.hardware.costs = prices;
     setup.hardware.polling_idle = polling_idle;
     let mut machine = Machine::new(setup).expect("a possible machine");
@@ -139,8 +142,9 @@ fn an_idle_cpu_that_has_to_reschedule_first_comes_out_of_its_idle_state() {
             "cpus 2\nend 3ms\nfeature {feature}\ntask x cpu=1 mask=1-1 wait run 10us\n\
              task a cpu=0 mask=0-0 run 1ms wake x run 1s\n"
         );
-        let mut setup =
-            Setup::from_scenario(fairlab_workload::scenario::parse("test.scn", &scenario).expect("well-formed"));
+        let mut setup = Setup::from_scenario(
+            fairlab_workload::scenario::parse("test.scn", &scenario, KernelSeries::V6_1).expect("well-formed"),
+        );
         setup.hardware.costs.set_op(KernelOp::Wakeup, 1_000_000);
         setup.hardware.idle_states[1] = vec![IdleState {
             name: "deep".to_owned(),

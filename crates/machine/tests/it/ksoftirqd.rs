@@ -6,6 +6,7 @@ use fairlab_machine::observer::{MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::netperf::Netperf;
 use fairlab_workload::scenario;
@@ -41,8 +42,8 @@ impl Observer for KsoftirqdLog {
 
 /// Returns two CPUs on which a packet takes this many nanoseconds.
 fn setup(packet_ns: u64, scenario: &str) -> Setup {
-    let scenario =
-        scenario::parse("test.scn", &format!("cpus 2\nend 60ms\n{scenario}")).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario::parse("test.scn", &format!("cpus 2\nend 60ms\n{scenario}"), KernelSeries::V6_1)
+        .unwrap_or_else(|error| panic!("{error}"));
     let mut setup = Setup::from_scenario(scenario);
     for kind in [ChannelKind::Tcp, ChannelKind::Udp] {
         setup.hardware.costs.channel_mut(kind).expect("it has costs").softirq_ps = packet_ns * 1000;
@@ -182,7 +183,8 @@ fn messages_over_the_loopback_device_wait_for_the_thread_too_and_none_gets_lost(
         let packets = base.workload.packets.clone();
         let mut with_netperf = Setup { workload, duration: Nanos::from_millis(40), ..base };
         let server = with_netperf.workload.tasks.len();
-        let scenario = scenario::parse("test.scn", &format!("cpus 2\n{scenario}")).expect("a scenario");
+        let scenario =
+            scenario::parse("test.scn", &format!("cpus 2\n{scenario}"), KernelSeries::V6_1).expect("a scenario");
         with_netperf.workload.tasks.extend(scenario.workload.tasks);
         let for_server = |load: &fairlab_workload::workload::PacketLoad| fairlab_workload::workload::PacketLoad {
             targets: vec![server],

@@ -84,7 +84,8 @@ fn a_machine_file_says_the_same() {
                 [[frequency_limit]]\nat_ns = 40_000_000\nreason = \"user\"\npart = 1\n";
     let description = fairlab_board::parse("warm.toml", file).unwrap_or_else(|error| panic!("{error}"));
     let scenario =
-        fairlab_workload::scenario::parse("hogs.scn", "cpus 2\nend 100ms\ntask hog n=2 run 1s").expect("tasks");
+        fairlab_workload::scenario::parse("hogs.scn", "cpus 2\nend 100ms\ntask hog n=2 run 1s", KernelSeries::V6_1)
+            .expect("tasks");
     let setup = Setup { hardware: Hardware::from_description(&description), ..Setup::from_scenario(scenario) };
     let run = crate::common::run_machine(Machine::new(setup).expect("a possible machine"), "warm.toml");
     // A fixed frequency changes at once; the lowest frequency is always allowed.

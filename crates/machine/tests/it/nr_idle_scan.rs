@@ -8,6 +8,7 @@
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::series::KernelSeries;
 use std::fmt::Write;
 
 const PERCENT: [u64; 11] = [0, 5, 15, 25, 35, 45, 55, 65, 75, 85, 86];
@@ -45,7 +46,8 @@ fn scenario(llc_weight: u64, percent: u64) -> String {
 
 /// Returns `nr_idle_scan` of the first cache domain at the end, and its utilisation in units of 1/1024 CPU.
 fn run(text: &str, llc_weight: u64) -> (i32, u64) {
-    let scenario = fairlab_workload::scenario::parse("nr_idle_scan", text).expect("the scenario is well formed");
+    let scenario = fairlab_workload::scenario::parse("nr_idle_scan", text, KernelSeries::V6_1)
+        .expect("the scenario is well formed");
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("the machine can be made");
     machine.run(&mut NoObserver).expect("the tasks make progress");
     let sched = machine.sched();

@@ -5,6 +5,7 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 
 const TURBO: &str = "[turbo]\nbase_khz = 2_000_000\nbusy_cores = [1, 2, 4]\nkhz = [3_000_000, 2_500_000, 2_000_000]\nsource = \"made up\"\n";
@@ -15,7 +16,7 @@ fn run(more: &str, tasks: &str, ms: u64) -> Machine {
     let text = format!("name = \"t\"\n[cpus]\ncount = 8\nthreads_per_core = 2\n{more}");
     let hardware = Hardware::from_description(&fairlab_board::parse("t.toml", &text).expect("well-formed"));
     let text = format!("cpus 8\nend {ms}ms\n{tasks}");
-    let scenario = fairlab_workload::scenario::parse("test.scn", &text).expect("well-formed");
+    let scenario = fairlab_workload::scenario::parse("test.scn", &text, KernelSeries::V6_1).expect("well-formed");
     let mut machine = Machine::new(Setup::with_hardware(hardware, scenario)).expect("a possible machine");
     machine.run(&mut NoObserver).unwrap_or_else(|error| panic!("{error}"));
     machine

@@ -5,6 +5,7 @@ use fairlab_machine::hardware::IdleState;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{IdleResidency, Machine, Setup};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 
 fn state(name: &str, exit_us: u64, residency_us: u64) -> IdleState {
@@ -23,7 +24,8 @@ fn state(name: &str, exit_us: u64, residency_us: u64) -> IdleState {
 /// work. Returns the residency of a CPU.
 fn run(statements: &str, held: Option<Nanos>, cpu: u32) -> [IdleResidency; 2] {
     let text = format!("cpus 2\nend 200ms\n{statements}task t cpu=1 mask=1-1 run 100us every 10ms\n");
-    let scenario = fairlab_workload::scenario::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = fairlab_workload::scenario::parse("test.scn", &text, KernelSeries::V6_1)
+        .unwrap_or_else(|error| panic!("{error}"));
     let mut setup = Setup::from_scenario(scenario);
     setup.hardware.idle_states = vec![vec![state("WFI", 1, 1), state("off", 100, 1_000)]; 2];
     setup.hardware.idle_loop_once = false;

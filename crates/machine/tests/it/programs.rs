@@ -9,6 +9,7 @@ use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::probe::{Event, SchedObserver};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::bench::cyclictest::{self, Cyclictest};
 use fairlab_workload::bench::hackbench::{self, Hackbench, Messaging};
@@ -221,7 +222,7 @@ fn run(model: &Model, length: u64) -> (Vec<Sums>, Sums) {
             Box::new(move |instance| Box::new(CountedWork { program: behaviour(instance), user: Arc::clone(&user) }));
     }
     let duration = workload.duration.unwrap_or(Nanos::from_secs(10));
-    let setup = Setup::new(Hardware::from_description(&machine), workload, duration);
+    let setup = Setup::new(KernelSeries::V6_1, Hardware::from_description(&machine), workload, duration);
     let mut machine = Machine::new(setup).expect("the machine is possible");
     let mut counter =
         Counter { range: model.marks.clone(), user: Arc::clone(&user), sums: Sums::default(), at_marks: Vec::new() };

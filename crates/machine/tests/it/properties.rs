@@ -5,6 +5,7 @@
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::work::KernelOp;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -81,7 +82,8 @@ fn costs() -> impl Strategy<Value = CostModel> {
 }
 
 fn run(text: &str, prices: &CostModel, checks: bool) -> Machine {
-    let parsed = fairlab_workload::scenario::parse("scenario", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let parsed = fairlab_workload::scenario::parse("scenario", text, KernelSeries::V6_1)
+        .unwrap_or_else(|error| panic!("{error}\n{text}"));
     let mut setup = Setup::from_scenario(parsed);
     setup.hardware.costs = prices.clone();
     let mut machine = Machine::new(setup).expect("the machine can be made");

@@ -4,6 +4,7 @@
 
 use crate::common::run;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 
 #[track_caller]
 fn assert_near(ms: f64, expected: f64, by: f64) {
@@ -43,7 +44,8 @@ fn the_example_of_the_kernels_documentation() {
     let text = "cpus 1\nend 8ms\nfeature HRTICK_DL 1\n\
                 task first dl=4ms/8ms/8ms reclaim run 2ms sleep 1s\ntask second dl=4ms/8ms/8ms reclaim run 1s\n\
                 task idle idlepol run 10ms";
-    let scenario = fairlab_workload::scenario::parse("example.scn", text).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = fairlab_workload::scenario::parse("example.scn", text, KernelSeries::V6_1)
+        .unwrap_or_else(|error| panic!("{error}"));
     let mut setup = Setup::from_scenario(scenario);
     setup.tunables.push(("rt_runtime_us".into(), -1));
     let run = crate::common::run_machine(Machine::new(setup).expect("a possible machine"), "example");

@@ -5,6 +5,7 @@ use crate::common::run;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::series::KernelSeries;
 
 #[test]
 fn the_scenario_gives_the_figures_worked_out_in_it() {
@@ -36,7 +37,8 @@ fn a_machine_file_says_the_same() {
                 [[steal]]\nname = \"host\"\ncpus = \"1\"\nperiod_ns = 10_000_000\nduration_ns = 5_000_000\n";
     let description = fairlab_board::parse("guest.toml", file).unwrap_or_else(|error| panic!("{error}"));
     let text = include_str!("../../../../scenarios/steal.scn");
-    let scenario = fairlab_workload::scenario::parse("steal.scn", text).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = fairlab_workload::scenario::parse("steal.scn", text, KernelSeries::V6_1)
+        .unwrap_or_else(|error| panic!("{error}"));
     let hardware = Hardware {
         default_clamps: Hardware::from_scenario(&scenario).default_clamps,
         ..Hardware::from_description(&description)

@@ -4,8 +4,7 @@
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_sched::series::KernelSeries;
-use fairlab_workload::message::Message;
-use fairlab_workload::scenario::{self, KernelLookup, ParseContext, SwitchNames};
+use fairlab_workload::scenario;
 
 /// At 12 ms a task is forked for CPU 0, which an interrupt notifies. CPU 1 balances at its tick before the
 /// interrupt arrives.
@@ -15,7 +14,8 @@ const SCENARIO: &str = "cpus 2\nlevels M\nend 100ms\n\
                         task late start=50ms run 1ms sleep 1ms\n";
 
 fn digest(change: &str) -> String {
-    let scenario = scenario::parse("void", &format!("{SCENARIO}{change}")).expect("the scenario is well formed");
+    let scenario = scenario::parse("void", &format!("{SCENARIO}{change}"), KernelSeries::V6_1)
+        .expect("the scenario is well formed");
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("the machine can be made");
     machine.run(&mut NoObserver).expect("the tasks make progress");
     machine.digest().to_string()
@@ -40,12 +40,8 @@ fn a_task_with_a_slice_of_0_is_not_dequeued_for_the_policy_that_it_has() {
 }
 
 fn digest_of_6_12(parts: &[&str]) -> String {
-    let named = &|name: &str| Err(Message::new(format!("the test has no machine {name}")));
-    let kernel: KernelLookup<'_> = &|_| Ok(SwitchNames::BuiltIn(KernelSeries::V6_12));
-    let context = ParseContext { given: None, named, vary: None, kernel };
-    let scenario = scenario::parse_with_context("void", &parts.concat(), context).expect("the scenario is well formed");
-    let setup = Setup { series: KernelSeries::V6_12, ..Setup::from_scenario(scenario) };
-    let mut machine = Machine::new(setup).expect("the machine can be made");
+    let scenario = scenario::parse("void", &parts.concat(), KernelSeries::V6_12).expect("the scenario is well formed");
+    let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("the machine can be made");
     machine.run(&mut NoObserver).expect("the tasks make progress");
     machine.digest().to_string()
 }

@@ -15,6 +15,7 @@ use fairlab_measure::bench::schbench_rps::SchbenchRpsObserver;
 use fairlab_measure::bench::stress_sock::StressSockObserver;
 use fairlab_measure::bench::tbench::TbenchObserver;
 use fairlab_measure::bench::{BenchObserver, RunProgress};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::bench::cyclictest::Cyclictest;
@@ -49,7 +50,7 @@ fn one_cpu_with_transfers(kind: ChannelKind, ps: u64) -> Hardware {
 }
 
 fn measure<M: BenchObserver>(hardware: Hardware, workload: Workload, meter: M, duration: Nanos) -> (M, Machine) {
-    let setup = Setup::new(hardware, workload, duration);
+    let setup = Setup::new(KernelSeries::V6_1, hardware, workload, duration);
     let mut meter = meter;
     let mut machine = Machine::new(setup).expect("the machine is possible");
     machine.start(&mut meter).expect("the programs make progress");
@@ -290,7 +291,7 @@ fn equal_runs_have_equal_digests_and_results_and_seeds_make_a_difference() {
 #[test]
 fn a_warm_up_is_not_measured() {
     let bench = Netperf { own_work: Nanos(500), ..Netperf::default() };
-    let setup = Setup::new(ideal("uniprocessor"), bench.workload(), Nanos::from_millis(10));
+    let setup = Setup::new(KernelSeries::V6_1, ideal("uniprocessor"), bench.workload(), Nanos::from_millis(10));
     let mut machine = Machine::new(setup).expect("the machine is possible");
     let mut meter = NetperfObserver::new(bench);
     machine.start(&mut meter).expect("the programs make progress");

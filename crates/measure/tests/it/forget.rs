@@ -4,6 +4,7 @@
 use fairlab_machine::sim::{Machine, START, Setup};
 use fairlab_measure::summary::{RunSubject, RunSummary};
 use fairlab_measure::summary_observer::SummaryObserver;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::scenario;
 
@@ -12,7 +13,7 @@ const SCENARIO: &str = "cpus 2\ntask busy loop run 7ms sleep 1ms\ntask often loo
 
 /// Returns the summary of the run since `at`; 0 does not reset the recorder.
 fn summary_from(at: Nanos) -> RunSummary {
-    let scenario = scenario::parse("forget.scn", SCENARIO).expect("it is a scenario");
+    let scenario = scenario::parse("forget.scn", SCENARIO, KernelSeries::V6_1).expect("it is a scenario");
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("it fits its machine");
     let mut recorder = SummaryObserver::new(&machine);
     machine.start(&mut recorder).expect("it starts");

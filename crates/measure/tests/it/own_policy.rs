@@ -14,6 +14,7 @@ use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::interface::policy::{
     BalanceChoice, BalanceRequest, CpuSample, IdleChoice, IdleRequest, PolicyHook, PolicyScope, WakeChoice, WakeRequest,
 };
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::scenario;
 use std::cell::RefCell;
@@ -22,7 +23,7 @@ use std::rc::Rc;
 const SCENARIO: &str = "cpus 4\nend 20ms\ntask a n=2 run 1ms sleep 1ms\ntask b loop run 300us sleep 700us\n";
 
 fn machine(policy: Option<Box<dyn PolicyHook>>) -> Machine {
-    let scenario = scenario::parse("four.scn", SCENARIO).expect("a scenario");
+    let scenario = scenario::parse("four.scn", SCENARIO, KernelSeries::V6_1).expect("a scenario");
     Machine::new(Setup { policy, ..Setup::from_scenario(scenario) }).expect("a possible machine")
 }
 
@@ -96,8 +97,10 @@ fn board(policy: Option<Both>) -> Machine {
     let text = "cpus 8\nend 300ms\ntask hog n=12 mask=0-7 run 5ms sleep 3ms\ntask short n=4 run 200us sleep 4ms\n";
     let hardware = Hardware::from_description(&preset("hikey960").expect("a preset"));
     let policy = policy.map(|policy| Box::new(policy) as Box<dyn PolicyHook>);
-    let setup =
-        Setup { policy, ..Setup::with_hardware(hardware, scenario::parse("board.scn", text).expect("a scenario")) };
+    let setup = Setup {
+        policy,
+        ..Setup::with_hardware(hardware, scenario::parse("board.scn", text, KernelSeries::V6_1).expect("a scenario"))
+    };
     Machine::new(setup).expect("a possible machine")
 }
 

@@ -7,12 +7,14 @@ use fairlab_machine::sim::{Machine, Setup};
 use fairlab_measure::residency::FamilyResidency;
 use fairlab_measure::summary::{RunSubject, RunSummary};
 use fairlab_measure::summary_observer::SummaryObserver;
+use fairlab_sched::series::KernelSeries;
 use fairlab_workload::scenario;
 
 /// Runs tasks for a second on a built-in machine.
 fn run(machine: &str, tasks: &str) -> RunSummary {
     let description = preset(machine).unwrap_or_else(|| panic!("there is no {machine}"));
-    let scenario = scenario::parse("test.scn", &format!("cpus {}\nend 1s\n{tasks}", description.nr_cpus()));
+    let scenario =
+        scenario::parse("test.scn", &format!("cpus {}\nend 1s\n{tasks}", description.nr_cpus()), KernelSeries::V6_1);
     let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
     let setup = Setup { hardware: Hardware::from_description(&description), ..Setup::from_scenario(scenario) };
     let mut machine = Machine::new(setup).expect("a possible machine");

@@ -7,6 +7,7 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_measure::families::FamilySummary;
 use fairlab_measure::summary_observer::SummaryObserver;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::work::KernelOp;
 use fairlab_workload::scenario;
 
@@ -19,7 +20,7 @@ fn run(machine: &str, tasks: &str) -> Vec<FamilySummary> {
 fn run_with_costs(machine: &str, costs: &[(KernelOp, u64)], tasks: &str) -> Vec<FamilySummary> {
     let description = parse("test.toml", machine).unwrap_or_else(|error| panic!("{error}"));
     let scenario = format!("cpus {}\nend 200ms\n{tasks}", description.nr_cpus());
-    let scenario = scenario::parse("test.scn", &scenario).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario::parse("test.scn", &scenario, KernelSeries::V6_1).unwrap_or_else(|error| panic!("{error}"));
     let mut hardware = Hardware::from_description(&description);
     costs.iter().for_each(|&(op, ns)| hardware.costs.set_op(op, ns * 1000));
     let setup = Setup { hardware, ..Setup::from_scenario(scenario) };

@@ -6,6 +6,7 @@ use crate::settings::Setting;
 use crate::spec::{BenchSpec, WorkloadSpec};
 use crate::switches;
 use fairlab_sched::features::Demo;
+use fairlab_sched::series::KernelSeries;
 use std::path::Path;
 
 /// Returns the run of a file in `scenarios/` with changes.
@@ -155,7 +156,7 @@ fn most_demos_of_features_part() {
     let (mut nr, mut nr_parted) = (0, 0);
     for switch in switches::all(8).into_iter().filter(|switch| switch.test_values[0].0 == "--features") {
         let Demo::Digest(file, _) = switch.demo else { continue };
-        let kernel = switch.only_in.unwrap_or_default().to_string();
+        let kernel = switch.only_in.unwrap_or(KernelSeries::V6_1).to_string();
         let [one, two] = switch.test_values.map(|(_, text)| spec(file, &[("kernel", &kernel), ("features", &text)]));
         nr += 1;
         nr_parted += u32::from(search(&one, &two).is_some());

@@ -174,8 +174,10 @@ mod tests {
                         clamp 10us t0 20 1024\nnice 10us t0 3\nserver 10us 1 40ms 1s\n";
 
     fn removed(name: &str) -> (Vec<String>, Workload) {
-        let mut workload = fairlab_workload::scenario::parse("it.scn", TEXT).expect("a scenario").workload;
-        let missing = Kernel::from_name(name).expect("a kernel").remove_missing_additions(&mut workload);
+        let kernel = Kernel::from_name(name).expect("a kernel");
+        let scenario = fairlab_workload::scenario::parse("it.scn", TEXT, kernel.series()).expect("a scenario");
+        let mut workload = scenario.workload;
+        let missing = kernel.remove_missing_additions(&mut workload);
         (missing.iter().map(ToString::to_string).collect(), workload)
     }
 

@@ -179,13 +179,6 @@ impl TunableValue for PeltScaling {
     }
 }
 
-impl Default for PublishedChanges {
-    /// Returns the values of 6.1.
-    fn default() -> Self {
-        Tunables::of_machine(KernelSeries::V6_1, 1).changes
-    }
-}
-
 impl Tunables {
     /// Returns the defaults of a kernel on a machine with this number of CPUs. Fields that the kernel does not have
     /// get a default too.

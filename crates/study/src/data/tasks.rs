@@ -130,6 +130,7 @@ pub(crate) fn rtapp_of(families: &[TaskFamily], seed: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairlab_sched::series::KernelSeries;
     use fairlab_workload::rtapp;
 
     const FAMILY: &str =
@@ -156,7 +157,8 @@ mod tests {
         let system = family("name = 's'\nperiod_us = [1000, 3000]\nrun_us = 10\ndelay_us = [0, 9]\ndraws_from = 100");
         let both = rtapp_of(&[family(FAMILY), system], 5);
         assert!(both.starts_with(alone.strip_suffix(" } }").expect("it ends so")));
-        let workload = rtapp::parse("tasks.json", &both, rtapp::RtAppOptions::for_cpus(4)).expect("rt-app reads it");
+        let workload = rtapp::parse("tasks.json", &both, rtapp::RtAppOptions::for_cpus(KernelSeries::V6_1, 4))
+            .expect("rt-app reads it");
         assert_eq!(workload.tasks.len(), 5);
     }
 

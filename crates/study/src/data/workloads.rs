@@ -141,7 +141,11 @@ impl InputFiles {
             prepared.setup.hardware.background = false;
             return Ok(prepared);
         }
-        let options = rtapp::RtAppOptions::for_cpus(cpus_of(machine));
+        let kernel = kernel_of(settings, None, Some(machine));
+        let options = rtapp::RtAppOptions {
+            switch_names: switch_names(settings, kernel),
+            ..rtapp::RtAppOptions::for_cpus(kernel.series(), cpus_of(machine))
+        };
         let workload = rtapp::parse(name, &text, options)?;
         Ok(prepared(machine, workload, settings, None))
     }
@@ -173,15 +177,16 @@ fn cpus_of(machine: &MachineDescription) -> u32 {
 }
 
 fn prepare_scenario(name: &str, text: &str, settings: &Settings) -> Result<PreparedWorkload, Message> {
-    let own_kernel = Cell::new(None);
+    let kernel = Cell::new(None);
     let kernel_lookup = |name: Option<&str>| {
-        own_kernel.set(name.map(kernel_from_name).transpose()?);
-        Ok(switch_names(settings, kernel_of(settings, own_kernel.get(), None)))
+        let of_run = kernel_of(settings, name.map(kernel_from_name).transpose()?, None);
+        kernel.set(Some(of_run));
+        Ok(switch_names(settings, of_run))
     };
     let named = &|_: &str| Err(Message::new("a scenario of a study describes its machine with `cpus`"));
     let context = ParseContext { given: None, named, vary: None, kernel: &kernel_lookup };
     let scenario = scenario::parse_with_context(name, text, context)?;
-    let kernel = kernel_of(settings, own_kernel.get(), None);
+    let kernel = kernel.get().expect("the parser looks up the kernel of each file");
     Ok(PreparedWorkload { setup: Setup::from_scenario(scenario), kernel, meter: None, has_length: true })
 }
 
@@ -192,8 +197,10 @@ fn prepared(
     meter: Option<Box<dyn BenchObserver>>,
 ) -> PreparedWorkload {
     let duration = workload.duration.filter(|duration| *duration > Nanos::ZERO);
-    let setup = Setup::new(Hardware::from_description(machine), workload, duration.unwrap_or(Nanos::ZERO));
-    PreparedWorkload { setup, kernel: kernel_of(settings, None, Some(machine)), meter, has_length: duration.is_some() }
+    let kernel = kernel_of(settings, None, Some(machine));
+    let hardware = Hardware::from_description(machine);
+    let setup = Setup::new(kernel.series(), hardware, workload, duration.unwrap_or(Nanos::ZERO));
+    PreparedWorkload { setup, kernel, meter, has_length: duration.is_some() }
 }
 
 /// Creates nested task groups, and puts all tasks into the innermost one.

@@ -45,7 +45,7 @@ impl SchedObserver for RampObserver {
 impl Observer for RampObserver {}
 
 fn time_to_the_top(arm: &ArmDefinition) -> Result<MeasuredFigure, StudyError> {
-    let workload = rtapp::parse("ramp.json", WORKLOAD, rtapp::RtAppOptions::for_cpus(8))?;
+    let workload = rtapp::parse("ramp.json", WORKLOAD, rtapp::RtAppOptions::for_cpus(arm.kernel().series(), 8))?;
     let mut observer = RampObserver::default();
     let duration = LIGHT + Nanos::from_secs(1);
     let mut hardware = machine("hikey");

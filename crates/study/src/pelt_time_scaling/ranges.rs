@@ -78,7 +78,7 @@ pub(super) fn table(study: &StudyDefinition) -> Result<ReportTable, StudyError> 
                     PERIOD.0 * u64::from(work),
                     PERIOD.0 * (u64::from(period) - u64::from(work) * SCHED_CAPACITY_SCALE / capacity)
                 );
-                let scenario = scenario::parse("ranges.scn", &text)?;
+                let scenario = scenario::parse("ranges.scn", &text, arm.kernel().series())?;
                 let mut extremes = ExtremesObserver { least: u64::MAX, most: 0 };
                 let duration = WARM_UP + WARM_UP;
                 let hardware = single_cpu(capacity);

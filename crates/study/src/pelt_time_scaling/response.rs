@@ -40,7 +40,7 @@ impl Observer for UtilObserver {
 fn series(arm: &ArmDefinition, capacity: Capacity) -> Result<Vec<u64>, StudyError> {
     let asleep = Nanos(PERIOD.0 * ASLEEP_PERIODS);
     let text = format!("cpus 1\ntask t sleep {}ns loop run 1s\n", asleep.0);
-    let scenario = scenario::parse("response.scn", &text)?;
+    let scenario = scenario::parse("response.scn", &text, arm.kernel().series())?;
     let duration = Nanos(PERIOD.0 * (ASLEEP_PERIODS + AWAKE_PERIODS as u64));
     let mut observer = UtilObserver::default();
     let hardware = single_cpu(capacity);

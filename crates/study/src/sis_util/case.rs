@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Runs of the study: a benchmark with a load on a machine under an arm.
 
+use super::SERIES;
 use crate::definition::ArmDefinition;
 use crate::error::StudyError;
 use crate::options::StudyLength;
@@ -180,7 +181,7 @@ pub(super) fn add_daemons(hardware: &Hardware, workload: &mut Workload) {
             text += &format!("task daemon{cpu} mask={cpu}-{cpu} run 10us sleep 31990us\n");
         }
     }
-    let daemons = scenario::parse("daemons", &text).expect("the text is well formed");
+    let daemons = scenario::parse("daemons", &text, SERIES).expect("the text is well formed");
     workload.tasks.extend(daemons.workload.tasks);
 }
 

@@ -62,7 +62,7 @@ impl Observer for WakeupTrace {
 }
 
 fn trace_wakeup(arm: &ArmDefinition) -> Result<WakeupTrace, StudyError> {
-    let scenario = scenario::parse("eight-cpus.scn", SCENARIO).expect("the scenario is tested");
+    let scenario = scenario::parse("eight-cpus.scn", SCENARIO, arm.kernel().series()).expect("the scenario is tested");
     let setup = arm.applied_to(Setup::from_scenario(scenario))?;
     let mut story = WakeupTrace::default();
     drive_through(&mut Machine::new(setup)?, &mut story)?;

@@ -24,9 +24,13 @@ use crate::report::{MeasuredFigure, ReportRow, ReportTable, StudyReport};
 use crate::window::WindowCounts;
 use case::{FIRST_HIGH_LOAD, MACHINE, SisUtilBench, SisUtilCase, UPTIME};
 use fairlab_experiment::pool;
+use fairlab_sched::series::KernelSeries;
 use figures::RowFigures;
 pub(crate) use labels::TABLES;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Rules of the kernels of all arms, also for what the study simulates without an arm.
+const SERIES: KernelSeries = KernelSeries::V6_1;
 
 /// Fraction of the progress that the cases take in a full study.
 const CASES_SHARE: f64 = 0.7;

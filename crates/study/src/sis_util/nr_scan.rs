@@ -5,6 +5,7 @@
 //! runs part of the time. Periodic load balancing computes `nr_idle_scan` from the resulting utilisation.
 //! Kernel code takes no time.
 
+use super::SERIES;
 use crate::definition::StudyDefinition;
 use crate::error::StudyError;
 use crate::report::{MeasuredFigure, ReportRow, ReportTable};
@@ -45,7 +46,7 @@ fn scenario(llc_weight: u64, percent: u64) -> String {
 /// Returns `nr_idle_scan` of the first cache domain at the end, and the sum of its CPUs' `util_avg`.
 fn nr_idle_scan(llc_weight: u64, percent: u64) -> Result<(i32, u64), StudyError> {
     let text = scenario(llc_weight, percent);
-    let scenario = scenario::parse("nr_scan", &text)?;
+    let scenario = scenario::parse("nr_scan", &text, SERIES)?;
     let mut machine = Machine::new(Setup::from_scenario(scenario))?;
     drive_through(&mut machine, &mut NoObserver)?;
     let sched = machine.sched();

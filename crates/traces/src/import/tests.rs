@@ -11,6 +11,7 @@ use fairlab_board::preset;
 use fairlab_machine::costs::CostModel;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, START, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::{recorded, scenario};
 
@@ -43,7 +44,7 @@ pub(super) fn traces(mut machine: Machine) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 pub(super) fn machine(text: &str) -> Machine {
-    let scenario = scenario::parse("test.scn", text).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario::parse("test.scn", text, KernelSeries::V6_1).unwrap_or_else(|error| panic!("{error}"));
     Machine::new(Setup::from_scenario(scenario)).expect("a possible machine")
 }
 
@@ -59,7 +60,7 @@ fn replay(recording: &Recording, hardware: &Hardware, knows_machine: bool) -> Re
     assert_eq!(again, imported.recorded);
     let nr_cpus = hardware.nr_cpus() as u32;
     let duration = again.end;
-    let setup = Setup::new(hardware.clone(), again.into_workload(nr_cpus), duration);
+    let setup = Setup::new(KernelSeries::V6_1, hardware.clone(), again.into_workload(nr_cpus), duration);
     let mut machine = Machine::new(setup).expect("a possible machine");
     let (mut exporter, meter) = ReplayMeter::new(&machine, LatencyBasis::of(recording));
     machine.run(&mut exporter).expect("tasks make progress");
@@ -103,9 +104,10 @@ fn capacities_frequencies_and_forks_come_back_on_a_machine_that_is_known() {
         hardware
     };
     let capacities = hardware().topology.capacity;
-    let options = fairlab_workload::rtapp::RtAppOptions::for_capacities(&capacities);
+    let options = fairlab_workload::rtapp::RtAppOptions::for_capacities(KernelSeries::V6_1, &capacities);
     let workload = fairlab_workload::rtapp::parse("app.json", APP, options).unwrap_or_else(|error| panic!("{error}"));
-    let machine = Machine::new(Setup::new(hardware(), workload, Nanos::from_millis(600))).expect("a possible machine");
+    let machine = Machine::new(Setup::new(KernelSeries::V6_1, hardware(), workload, Nanos::from_millis(600)))
+        .expect("a possible machine");
     for (name, bytes) in traces(machine) {
         let recording = read(name, &bytes);
         let fidelity = replay(&recording, &hardware(), true);
@@ -500,7 +502,8 @@ fn moves_to_cgroups_become_task_groups_where_the_hierarchy_is_known() {
     let workload = again.into_workload(1);
     let duration = workload.duration.expect("it has a length");
     let hardware = Hardware::from_recorded(&imported.recorded);
-    let mut machine = Machine::new(Setup::new(hardware, workload, duration)).expect("a possible machine");
+    let mut machine =
+        Machine::new(Setup::new(KernelSeries::V6_1, hardware, workload, duration)).expect("a possible machine");
     machine.run(&mut fairlab_machine::observer::NoObserver).expect("the tasks make progress");
 
     let imported = import(&lines(&[&attach(10, 3, "/a"), &attach(50, 4, "/b")]), None);

@@ -4,6 +4,7 @@
 use fairlab_board::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_traces::trace_jsonl::{TraceJsonl, TraceOptions};
 use fairlab_workload::rtapp;
@@ -23,9 +24,10 @@ fn file_of(names: &[&str]) -> String {
 fn each_line_of_a_trace_is_json_whatever_the_tasks_are_called() {
     let description = preset("laptop-8").expect("it is a preset");
     let nr_cpus = description.nr_cpus();
-    let options = rtapp::RtAppOptions::for_cpus(nr_cpus as u32);
+    let options = rtapp::RtAppOptions::for_cpus(KernelSeries::V6_1, nr_cpus as u32);
     let workload = rtapp::parse("odd.json", &file_of(&ODD_NAMES), options).unwrap_or_else(|error| panic!("{error}"));
-    let setup = Setup::new(Hardware::from_description(&description), workload, Nanos::from_millis(10));
+    let setup =
+        Setup::new(KernelSeries::V6_1, Hardware::from_description(&description), workload, Nanos::from_millis(10));
     let mut machine = Machine::new(setup).expect("a possible machine");
     let mut out = Vec::new();
     let mut trace = TraceJsonl::new(&mut out, nr_cpus, TraceOptions { level: 3, pelt: true, lags: false });

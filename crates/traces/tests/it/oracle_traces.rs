@@ -7,6 +7,7 @@
 //! trace must be identical in every byte. Invariants are checked during the runs.
 
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_traces::trace_jsonl::{TraceJsonl, TraceOptions};
 use std::path::{Path, PathBuf};
 
@@ -19,7 +20,8 @@ fn trace(name: &str) -> String {
     let path = data(name).with_extension("txt");
     let shown = path.display().to_string();
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{shown}: {error}"));
-    let scenario = fairlab_workload::scenario::parse(&shown, &text).unwrap_or_else(|error| panic!("{error}"));
+    let scenario =
+        fairlab_workload::scenario::parse(&shown, &text, KernelSeries::V6_1).unwrap_or_else(|error| panic!("{error}"));
     let (nr_cpus, options) = (scenario.machine.nr_cpus as usize, TraceOptions::of_scenario(&scenario, 1));
     let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("the scenario's machine can be made");
     machine.check_every_event(format!("cargo test -p fairlab-traces --test it oracle_traces {name}"));

@@ -55,6 +55,7 @@ use crate::scenario::SwitchNames;
 use crate::source_text::{LineIndex, SourceText};
 use crate::workload::Workload;
 use calibration::Calibration;
+use fairlab_sched::series::KernelSeries;
 use fields::Fields;
 use global::GlobalSection;
 use groups::Groups;
@@ -80,21 +81,23 @@ pub struct RtAppOptions<'m> {
 }
 
 impl<'m> RtAppOptions<'m> {
-    /// Returns rt-app's own behaviour, on a machine with `nr_cpus` CPUs of equal capacity.
-    pub fn for_cpus(nr_cpus: u32) -> Self {
+    /// Returns rt-app's own behaviour in a run with the rules of a series, on a machine with `nr_cpus` CPUs of equal
+    /// capacity.
+    pub fn for_cpus(series: KernelSeries, nr_cpus: u32) -> Self {
         Self {
             nr_cpus,
             capacities: &[],
             duplicate_keys: DuplicateKeys::LastValue,
             is_duration_given: false,
-            switch_names: SwitchNames::default(),
+            switch_names: SwitchNames::BuiltIn(series),
         }
     }
 
-    /// Returns rt-app's own behaviour, on a machine whose CPUs have these capacities.
-    pub fn for_capacities(capacities: &'m [u64]) -> Self {
+    /// Returns rt-app's own behaviour in a run with the rules of a series, on a machine whose CPUs have these
+    /// capacities.
+    pub fn for_capacities(series: KernelSeries, capacities: &'m [u64]) -> Self {
         let nr_cpus = u32::try_from(capacities.len()).unwrap_or(u32::MAX);
-        Self { capacities, ..Self::for_cpus(nr_cpus) }
+        Self { capacities, ..Self::for_cpus(series, nr_cpus) }
     }
 }
 

@@ -55,6 +55,7 @@ fn adapt_error(mut error: Message) -> Message {
 mod tests {
     use crate::rtapp::{RtAppOptions, parse};
     use crate::workload::{Affinity, Attributes, Change, IrqLoad, Workload};
+    use fairlab_sched::series::KernelSeries;
     use fairlab_sched::units::Nanos;
 
     fn with(changes: &str) -> Result<Workload, crate::message::Message> {
@@ -64,7 +65,7 @@ mod tests {
               "cgroups" : {{ "/fg" : {{ "cpuset.cpus" : "0-3" }} }},
               "changes" : {changes} }}"#
         );
-        parse("app.json", &text, RtAppOptions::for_cpus(8))
+        parse("app.json", &text, RtAppOptions::for_cpus(KernelSeries::V6_1, 8))
     }
 
     #[test]

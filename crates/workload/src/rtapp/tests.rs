@@ -2,11 +2,12 @@
 use super::*;
 use crate::step::{Behaviour, Step, TimerMode, TimerRef};
 use crate::workload::{Affinity, Attributes, GroupSpec, TaskSpec};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
 
 fn workload(text: &str) -> Workload {
-    parse("test.json", text, RtAppOptions::for_cpus(8)).unwrap_or_else(|error| panic!("{error}"))
+    parse("test.json", text, RtAppOptions::for_cpus(KernelSeries::V6_1, 8)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Returns the workload of one task `t` with these keys.
@@ -15,7 +16,7 @@ fn task(keys: &str) -> Workload {
 }
 
 fn error(text: &str) -> Message {
-    parse("test.json", text, RtAppOptions::for_cpus(8)).expect_err("this must not be accepted")
+    parse("test.json", text, RtAppOptions::for_cpus(KernelSeries::V6_1, 8)).expect_err("this must not be accepted")
 }
 
 fn task_error(keys: &str) -> Message {
@@ -60,7 +61,8 @@ fn has_warning(workload: &Workload, part: &str) -> bool {
 #[test]
 fn what_workgen_would_mend_is_read_when_all_keys_are_kept() {
     let text = r#"{ "tasks" : { "t" : { "run" : 1, "suspend", "run" : 2, "yield" } } }"#;
-    let options = RtAppOptions { duplicate_keys: DuplicateKeys::KeepAll, ..RtAppOptions::for_cpus(1) };
+    let options =
+        RtAppOptions { duplicate_keys: DuplicateKeys::KeepAll, ..RtAppOptions::for_cpus(KernelSeries::V6_1, 1) };
     let workload = parse("t.json", text, options).expect("workgen gives them empty values");
     assert_eq!(steps(&workload, 4), [run(1), Step::Suspend(0), run(2), Step::Yield]);
     assert_eq!(workload.objects.suspends, ["t"]);
@@ -450,7 +452,9 @@ fn a_task_that_is_neither_started_nor_forked_is_a_warning() {
     let template = |more: &str| {
         format!(r#"{{ "tasks" : {{ "a" : {{ "run" : 1{more} }}, "z" : {{ "instance" : 0, "run" : 1 }} }} }}"#)
     };
-    let warnings = |more: &str| parse("t.json", &template(more), RtAppOptions::for_cpus(4)).expect("valid").warnings;
+    let warnings = |more: &str| {
+        parse("t.json", &template(more), RtAppOptions::for_cpus(KernelSeries::V6_1, 4)).expect("valid").warnings
+    };
     assert!(warnings("").iter().any(|warning| warning.contains("\"z\" has no instances and no task forks it")));
     assert!(!warnings(r#", "fork" : "z""#).iter().any(|warning| warning.contains("no instances")));
 }
@@ -568,7 +572,7 @@ fn that_nothing_ends_a_run_is_said_unless_it_is_given_elsewhere_how_long_it_last
     {
         let text = endless(global);
         assert!(has_warning(&workload(&text), warnings_of) && has_warning(&workload(&text), "--for"));
-        let given = RtAppOptions { is_duration_given: true, ..RtAppOptions::for_cpus(8) };
+        let given = RtAppOptions { is_duration_given: true, ..RtAppOptions::for_cpus(KernelSeries::V6_1, 8) };
         assert!(parse("test.json", &text, given).expect("well formed").warnings.is_empty());
     }
     assert!(workload(&endless(r#""duration" : 2"#)).warnings.is_empty());
@@ -588,7 +592,8 @@ fn equal_keys_drop_events_with_a_warning_or_are_all_kept() {
         lossy.warnings[0]
     );
     assert!(lossy.warnings[0].contains("2 were dropped"));
-    let options = RtAppOptions { duplicate_keys: DuplicateKeys::KeepAll, ..RtAppOptions::for_cpus(1) };
+    let options =
+        RtAppOptions { duplicate_keys: DuplicateKeys::KeepAll, ..RtAppOptions::for_cpus(KernelSeries::V6_1, 1) };
     let all = parse("t", text, options).expect("well formed");
     assert_eq!(steps(&all, 5), [run(1), sleep(2), run(3), run(4), Step::Exit]);
 }
@@ -653,7 +658,7 @@ fn groups_nest_as_deep_as_a_path_may_be_long() {
 fn a_run_lasts_as_long_as_it_says_on_the_cpu_of_the_calibration() {
     let read = |global: &str, capacities: &[u64]| {
         let text = format!("{{\"tasks\":{{\"t\":{{\"run\":1000}}}},\"global\":{{\"duration\":1{global}}}}}");
-        parse("test.json", &text, RtAppOptions::for_capacities(capacities)).expect("well formed")
+        parse("test.json", &text, RtAppOptions::for_capacities(KernelSeries::V6_1, capacities)).expect("well formed")
     };
     let board = [462, 462, 1024, 1024];
     let work = |global: &str| {

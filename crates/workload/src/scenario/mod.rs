@@ -29,6 +29,7 @@ pub use crate::workload::IrqLoad;
 
 use crate::tunable_name::TunableName;
 use crate::workload::Workload;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::{Capacity, Nanos};
 use std::ops::RangeInclusive;
@@ -45,6 +46,8 @@ pub struct Scenario {
     pub is_replaced: bool,
     /// Kernel of the run, if the file names one (`kernel`); `--kernel` overrides it.
     pub kernel: Option<String>,
+    /// Rules of the run's kernel, which the reader of the file resolved.
+    pub series: KernelSeries,
     /// End of the run; events at this time still happen.
     pub end: Nanos,
     /// Level of the trace, 0 to 3, if the file sets one.

@@ -19,7 +19,7 @@ use crate::tunable_name::TunableName;
 use crate::workload::{Change, CpusetSpec, GroupSpec, PacketLoad, TaskSpec, Workload};
 use fairlab_sched::features::Feature;
 use fairlab_sched::series::KernelSeries;
-use fairlab_sched::tunables::{TunableInfo, TunableStatement};
+use fairlab_sched::tunables::{TUNABLES, TunableInfo, TunableStatement};
 use fairlab_sched::units::Nanos;
 
 /// Limits of the grammar.
@@ -30,41 +30,47 @@ const MAX_PACKET_LOADS: usize = 256;
 /// Largest number of packets that fit into the queue of a CPU (`net.core.netdev_max_backlog`).
 const MAX_PACKETS: u32 = 1000;
 
-/// Reads a scenario.
+/// Reads a scenario. Its run follows the rules of `series` if the file does not name a kernel.
 ///
 /// # Errors
 /// At the first violation of the grammar.
-pub fn parse(file: &str, text: &str) -> Result<Scenario, Message> {
+pub fn parse(file: &str, text: &str, series: KernelSeries) -> Result<Scenario, Message> {
     let named = &|_: &str| Err(Message::new("machine files are not available here"));
-    parse_with_context(file, text, ParseContext { given: None, named, vary: None, kernel: &any_kernel })
+    let kernel: KernelLookup<'_> = &|name| {
+        let series = name.map_or(Some(series), series_from_name);
+        series.map(SwitchNames::BuiltIn).ok_or_else(|| Message::new("unknown kernel"))
+    };
+    parse_with_context(file, text, ParseContext { given: None, named, vary: None, kernel })
 }
 
-/// Accepts each kernel, with the names of the built-in scheduler's default.
-fn any_kernel(_: Option<&str>) -> Result<SwitchNames, Message> {
-    Ok(SwitchNames::default())
+/// Returns the series of a release in the form `major.minor`.
+fn series_from_name(name: &str) -> Option<KernelSeries> {
+    let (major, minor) = name.split_once('.')?;
+    Some(KernelSeries::of_release((major.parse().ok()?, minor.parse().ok()?)))
 }
 
-/// Kernel whose names of features and tunables a file may use.
+/// Kernel whose names of features and tunables a file may use, with the series whose rules the run follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SwitchNames {
-    /// The built-in scheduler, with the rules of a series: the parser checks the names.
+    /// The built-in scheduler: the parser checks the names.
     BuiltIn(KernelSeries),
-    /// A compiled kernel, which checks the names when the run starts.
-    CompiledKernel,
-}
-
-impl Default for SwitchNames {
-    fn default() -> Self {
-        Self::BuiltIn(KernelSeries::default())
-    }
+    /// A scheduler that checks the names when the run starts. A compiled kernel has rules of its own and ignores the series.
+    CompiledKernel(KernelSeries),
 }
 
 impl SwitchNames {
-    /// Series whose names the parser checks; of a compiled kernel, those of the scheduler's default.
-    fn series(self) -> KernelSeries {
+    /// Series whose rules the run follows.
+    pub const fn series(self) -> KernelSeries {
         match self {
-            Self::BuiltIn(series) => series,
-            Self::CompiledKernel => KernelSeries::default(),
+            Self::BuiltIn(series) | Self::CompiledKernel(series) => series,
+        }
+    }
+
+    /// Whether a file may set the tunable.
+    fn has_tunable(self, info: &TunableInfo) -> bool {
+        match self {
+            Self::BuiltIn(series) => info.exists_in(series),
+            Self::CompiledKernel(_) => true,
         }
     }
 }
@@ -78,11 +84,11 @@ pub struct ParseContext<'m> {
     pub named: &'m dyn Fn(&str) -> Result<u32, Message>,
     /// Seed of random lengths; `None` for those that the grammar fixes.
     pub vary: Option<u64>,
-    /// Lookup of the names of features and tunables that the file may use, given the kernel that the file names.
+    /// Lookup of the run's kernel, given the one that the file names. It is called once.
     pub kernel: KernelLookup<'m>,
 }
 
-/// Function that returns the names of a kernel's features and tunables, or why there is no such kernel.
+/// Function that returns the kernel of a run, given the one that its file names, or why there is no such kernel.
 pub type KernelLookup<'m> = &'m dyn Fn(Option<&str>) -> Result<SwitchNames, Message>;
 
 /// Reads a scenario that may run on a machine other than its own.
@@ -282,7 +288,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn tune(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), Message> {
         let when = optional_time(words)?;
-        let names = tunable_names(self.switch_names(keyword, words)?.series(), TunableStatement::Tune);
+        let names = tunable_names(self.switch_names(keyword, words)?, TunableStatement::Tune);
         let name = self.switch_name(words, "tunable", names)?;
         let value = i64::from(words.next_small("a value", 0..=4_000_000_000)?);
         if let Some(at) = when {
@@ -327,12 +333,12 @@ impl<'a> Parser<'a> {
     ) -> Result<String, Message> {
         match self.switch_names.expect("`known` follows from it") {
             SwitchNames::BuiltIn(series) => known_name(words, kind, &format!("{kind}s of {series}"), known),
-            SwitchNames::CompiledKernel => Ok(words.word("a name and a value")?.text.to_owned()),
+            SwitchNames::CompiledKernel(_) => Ok(words.word("a name and a value")?.text.to_owned()),
         }
     }
 
     pub(super) fn arm(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), Message> {
-        let names = tunable_names(self.switch_names(keyword, words)?.series(), TunableStatement::Arm);
+        let names = tunable_names(self.switch_names(keyword, words)?, TunableStatement::Arm);
         let name = known_name(words, "arm", "arms", names)?;
         self.arms.push((name.into(), words.number("a value", -1..=1_000_000)?));
         Ok(())
@@ -419,6 +425,7 @@ impl<'a> Parser<'a> {
     }
 
     fn finish(self, source: SourceText<'a>) -> Result<Scenario, Message> {
+        let series = self.switch_names.map_or_else(|| (self.kernel_lookup)(None), Ok)?.series();
         let mut workload =
             Workload { groups: self.groups, cpusets: self.cpusets, duration: Some(self.end), ..Workload::default() };
         self.tasks.finish(source, self.changes, self.vary, &mut workload)?;
@@ -428,6 +435,7 @@ impl<'a> Parser<'a> {
             named_machine: self.named_machine,
             is_replaced: self.is_replaced,
             kernel: self.kernel,
+            series,
             end: self.end,
             trace: self.trace,
             trace_pelt: self.trace_pelt,
@@ -481,8 +489,9 @@ fn optional_time(words: &mut Tokens<'_>) -> Result<Option<Nanos>, Message> {
 }
 
 /// Returns the names of the tunables that a statement sets.
-pub(super) fn tunable_names(series: KernelSeries, statement: TunableStatement) -> impl Iterator<Item = &'static str> {
-    TunableInfo::of_series(series).filter(move |info| info.statement == Some(statement)).map(|info| info.name)
+fn tunable_names(names: SwitchNames, statement: TunableStatement) -> impl Iterator<Item = &'static str> {
+    let is_named = move |info: &&TunableInfo| info.statement == Some(statement) && names.has_tunable(info);
+    TUNABLES.iter().filter(is_named).map(|info| info.name)
 }
 
 fn known_name(

@@ -7,6 +7,11 @@ use fairlab_sched::series::KernelSeries;
 use fairlab_sched::task::Policy;
 use fairlab_sched::topology::TopologyLevel;
 
+/// Reads a scenario of 6.1 unless it names its kernel.
+fn parse(file: &str, text: &str) -> Result<Scenario, Message> {
+    super::parse(file, text, KernelSeries::V6_1)
+}
+
 fn scenario(text: &str) -> Scenario {
     parse("test.scn", text).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -258,7 +263,8 @@ fn no_two_statements_or_tunables_of_a_statement_have_one_name() {
 fn on(text: &str, given: Option<u32>, vary: Option<u64>) -> Result<Scenario, Message> {
     let named =
         &|name: &str| if name == "board" { Ok(4) } else { Err(Message::new(format!("the test has no `{name}`"))) };
-    parse_with_context("test.scn", text, ParseContext { given, named, vary, kernel: &|_| Ok(SwitchNames::default()) })
+    let kernel: KernelLookup<'_> = &|_| Ok(SwitchNames::BuiltIn(KernelSeries::V6_1));
+    parse_with_context("test.scn", text, ParseContext { given, named, vary, kernel })
 }
 
 #[test]
@@ -291,7 +297,9 @@ fn a_scenario_names_its_kernel_before_names_that_depend_on_it() {
     };
     let scenario = on("cpus 1\nkernel 6.12\nfeature RUN_TO_PARITY 0\ntask t run 1ms").expect("valid");
     assert_eq!(scenario.kernel.as_deref(), Some("6.12"));
-    assert_eq!(on("cpus 1\ntask t run 1ms").expect("valid").kernel, None);
+    assert_eq!(scenario.series, KernelSeries::V6_12);
+    let unnamed = on("cpus 1\ntask t run 1ms").expect("valid");
+    assert_eq!((unnamed.kernel, unnamed.series), (None, KernelSeries::V6_1));
     for (text, message) in [
         ("cpus 1\nkernel 6.9\n", "test.scn:2:8: there is no kernel 6.9"),
         ("cpus 1\nkernel 6.1\nkernel 6.1\n", "3:1: `kernel` only once"),
@@ -367,4 +375,16 @@ fn packets_wake_a_task_or_those_of_a_family_in_turn() {
         let error = parse("test.scn", &format!("cpus 4\ntask server wait run 1us\n{line}\n")).expect_err(line);
         assert!(error.to_string().contains(message), "{line}: {error}");
     }
+}
+
+#[test]
+fn without_a_lookup_the_series_follows_from_the_release_or_from_the_caller() {
+    let series = |text: &str, series| super::parse("a.scn", text, series).expect(text).series;
+    for of_caller in KernelSeries::ALL {
+        assert_eq!(series("cpus 1", of_caller), of_caller);
+        assert_eq!(series("cpus 1\nkernel 5.4", of_caller), KernelSeries::V6_1);
+        assert_eq!(series("cpus 1\nkernel 6.12\nfeature RUN_TO_PARITY 0", of_caller), KernelSeries::V6_12);
+    }
+    let unknown = parse("a.scn", "cpus 1\nkernel new").expect_err("no release").to_string();
+    assert!(unknown.contains("a.scn:2:8: unknown kernel"), "{unknown}");
 }

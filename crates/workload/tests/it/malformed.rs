@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Each malformed file gives an error that names the file, the line and the cause, and shows the line.
 
+use fairlab_sched::series::KernelSeries;
 use fairlab_workload::load::load;
 use fairlab_workload::rtapp::RtAppOptions;
 use std::collections::BTreeSet;
@@ -112,7 +113,9 @@ fn directory() -> PathBuf {
 fn each_malformed_file_names_its_place_and_what_is_wrong() {
     for (name, line, part) in FILES {
         let text = fs::read_to_string(directory().join(name)).expect("the data are part of the crate");
-        let error = load(name, &text, RtAppOptions::for_cpus(4)).err().unwrap_or_else(|| panic!("{name} is accepted"));
+        let error = load(name, &text, RtAppOptions::for_cpus(KernelSeries::V6_1, 4))
+            .err()
+            .unwrap_or_else(|| panic!("{name} is accepted"));
         assert!(error.text.contains(part), "{name}: {error}");
         assert_eq!(error.position().map(|at| at.0), Some(*line), "{name}: {error}");
         let shown = error.to_string();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Reading any file ends with a workload or an error.
 
+use fairlab_sched::series::KernelSeries;
 use fairlab_workload::load::{detect, load};
 use fairlab_workload::message::Message;
 use fairlab_workload::rtapp::{self, DuplicateKeys, RtAppOptions};
@@ -26,11 +27,15 @@ fn read(text: &str) {
         }
         Err(error) => assert!(error.to_string().starts_with("file:")),
     };
-    check(scenario::parse("file", text).map(|scenario| scenario.workload));
+    check(scenario::parse("file", text, KernelSeries::V6_1).map(|scenario| scenario.workload));
     for duplicate_keys in [DuplicateKeys::LastValue, DuplicateKeys::KeepAll] {
-        check(rtapp::parse("file", text, RtAppOptions { duplicate_keys, ..RtAppOptions::for_cpus(4) }));
+        check(rtapp::parse(
+            "file",
+            text,
+            RtAppOptions { duplicate_keys, ..RtAppOptions::for_cpus(KernelSeries::V6_1, 4) },
+        ));
     }
-    check(load("file", text, RtAppOptions::for_cpus(4)).map(|loaded| loaded.into_workload()));
+    check(load("file", text, RtAppOptions::for_cpus(KernelSeries::V6_1, 4)).map(|loaded| loaded.into_workload()));
     let _kind = detect("file", text);
 }
 

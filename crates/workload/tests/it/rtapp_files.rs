@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! rt-app's own example files, and scenarios of the reference.
 
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::load::{LoadedWorkload, WorkloadKind, detect, load};
 use fairlab_workload::rtapp::{DuplicateKeys, RtAppOptions, parse};
@@ -28,7 +29,7 @@ fn example(name: &str) -> String {
 }
 
 fn workload(name: &str, duplicate_keys: DuplicateKeys) -> Workload {
-    let options = RtAppOptions { duplicate_keys, ..RtAppOptions::for_cpus(4) };
+    let options = RtAppOptions { duplicate_keys, ..RtAppOptions::for_cpus(KernelSeries::V6_1, 4) };
     parse(name, &example(name), options).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -50,7 +51,8 @@ fn all_22_examples_are_read_or_refused_as_rt_app_refuses_them_and_workgen_mends_
     for (name, text) in files {
         assert_eq!(detect(&name, &text), Ok(WorkloadKind::RtApp), "{name}");
         for duplicate_keys in [DuplicateKeys::LastValue, DuplicateKeys::KeepAll] {
-            let result = load(&name, &text, RtAppOptions { duplicate_keys, ..RtAppOptions::for_cpus(4) });
+            let result =
+                load(&name, &text, RtAppOptions { duplicate_keys, ..RtAppOptions::for_cpus(KernelSeries::V6_1, 4) });
             if name.starts_with("video-") && duplicate_keys == DuplicateKeys::LastValue {
                 let error = result.err().unwrap_or_else(|| panic!("{name} has a key without a value"));
                 let place = error.place.as_ref().expect("an error of a file has a place");
@@ -116,7 +118,8 @@ fn the_scenarios_of_the_oracle_are_read() {
     let files = data("scn");
     assert!(files.len() >= 15);
     for (name, text) in files {
-        let loaded = load(&name, &text, RtAppOptions::for_cpus(1)).unwrap_or_else(|error| panic!("{error}"));
+        let loaded =
+            load(&name, &text, RtAppOptions::for_cpus(KernelSeries::V6_1, 1)).unwrap_or_else(|error| panic!("{error}"));
         let LoadedWorkload::Scenario(scenario) = loaded else { panic!("{name} is a scenario") };
         assert_eq!(scenario.machine.topology.cpus.len(), scenario.machine.nr_cpus as usize, "{name}");
         assert!(!scenario.workload.tasks.is_empty(), "{name}");

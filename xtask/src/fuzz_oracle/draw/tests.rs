@@ -3,7 +3,7 @@
 use super::{scenario, scenario_with_extensions};
 use fairlab_sched::series::KernelSeries;
 use fairlab_workload::message::Message;
-use fairlab_workload::scenario::{self as grammar, ParseContext, STATEMENTS, SwitchNames};
+use fairlab_workload::scenario::{self as grammar, KernelLookup, ParseContext, STATEMENTS, SwitchNames};
 use std::collections::BTreeSet;
 
 /// Statements that no grammar draws, with the reason.
@@ -44,7 +44,8 @@ fn drawn_scenarios_are_valid() {
     for draw in [scenario, scenario_with_extensions] {
         for (seed, series) in (0..NR_SCENARIOS).zip(KernelSeries::ALL.into_iter().cycle()) {
             let text = draw(seed, series);
-            let context = ParseContext { given: None, named, vary: None, kernel: &|_| Ok(SwitchNames::CompiledKernel) };
+            let kernel: KernelLookup<'_> = &|_| Ok(SwitchNames::CompiledKernel(series));
+            let context = ParseContext { given: None, named, vary: None, kernel };
             grammar::parse_with_context("drawn.scn", &text, context)
                 .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{text}"));
         }

@@ -16,6 +16,7 @@ use fairlab_machine::hardware::Hardware;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_run::input::InputFile;
 use fairlab_sched::ids::CpuId;
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::topology::CpuPlace;
 use fairlab_sched::units::Nanos;
 use fairlab_traces::domains::{self, DomainInfo};
@@ -102,7 +103,8 @@ fn show_domains(output: &mut Output, given: &str, cpu: Option<u32>) -> Result<()
         let help = format!("give a CPU from 0 to {}", nr_cpus - 1);
         return Err(CliError::with_help(format!("{given} has no CPU {cpu}"), help));
     }
-    let setup = Setup::new(Hardware::from_description(&description), Workload::default(), Nanos(1));
+    // The domains are those of 6.1, whatever kernel the machine file names.
+    let setup = Setup::new(KernelSeries::V6_1, Hardware::from_description(&description), Workload::default(), Nanos(1));
     let machine = Machine::new(setup).map_err(|error| CliError::Input(Message::from(error).about(given)))?;
     let cpus = (0..nr_cpus).map(CpuId::from_index).filter(|own| cpu.is_none_or(|cpu| own.0 == cpu));
     let all: Vec<DomainInfo> = cpus.flat_map(|cpu| domains::of_cpu(&machine, cpu)).collect();

@@ -126,11 +126,12 @@ fn changes(setup: &Setup, is_of_kind: impl Fn(&Change) -> bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fairlab_sched::series::KernelSeries;
     use fairlab_workload::scenario;
 
     /// Returns the capabilities that a scenario needs.
     fn needed(text: &str) -> Vec<Capability> {
-        let scenario = scenario::parse("test.scn", text).expect("a well-formed scenario");
+        let scenario = scenario::parse("test.scn", text, KernelSeries::V6_1).expect("a well-formed scenario");
         let setup = Setup::from_scenario(scenario);
         Capability::ALL.iter().copied().filter(|capability| capability.is_needed(&setup)).collect()
     }
@@ -145,7 +146,8 @@ mod tests {
 
     #[test]
     fn the_first_missing_capability_is_one_that_the_run_needs_and_the_engine_lacks() {
-        let scenario = scenario::parse("test.scn", "cpus 4\nend 10ms\ntask a run 1ms\n").expect("well-formed");
+        let scenario =
+            scenario::parse("test.scn", "cpus 4\nend 10ms\ntask a run 1ms\n", KernelSeries::V6_1).expect("well-formed");
         let mut setup = Setup::from_scenario(scenario);
         assert_eq!(Capability::first_missing(&setup, |_| false), None);
         setup.workload.objects.priority_inheritance = true;

@@ -9,6 +9,8 @@ use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::series::KernelSeries;
 use fairlab_sched::task::Task;
 use fairlab_sched::units::Nanos;
+use fairlab_workload::message::Message;
+use fairlab_workload::scenario::{KernelLookup, ParseContext, SwitchNames, parse_with_context};
 use fairlab_workload::step::{Behaviour, Step};
 use fairlab_workload::workload::{Affinity, Attributes, TaskSpec};
 use std::collections::BTreeMap;
@@ -107,11 +109,12 @@ pub(crate) fn run(scenario: &str) -> TestRun {
     run_series(scenario, KernelSeries::V6_1)
 }
 
-/// Runs a scenario with the scheduler of a kernel series.
+/// Runs a scenario with the scheduler of a kernel series, also if the file names another kernel.
 pub(crate) fn run_series(scenario: &str, series: KernelSeries) -> TestRun {
-    let parsed =
-        fairlab_workload::scenario::parse("test.scn", scenario).unwrap_or_else(|error| panic!("{error}\n{scenario}"));
-    let setup = Setup { series, ..Setup::from_scenario(parsed) };
+    let named = &|name: &str| Err(Message::new(format!("the tests have no machine {name}")));
+    let kernel: KernelLookup<'_> = &|_| Ok(SwitchNames::BuiltIn(series));
+    let parsed = parse_with_context("test.scn", scenario, ParseContext { given: None, named, vary: None, kernel });
+    let setup = Setup::from_scenario(parsed.unwrap_or_else(|error| panic!("{error}\n{scenario}")));
     run_machine(Machine::new(setup).expect("a possible machine"), scenario)
 }
 

@@ -7,7 +7,7 @@ use crate::state::cpufreq::energy_model::{PerfDomain, perf_table};
 use crate::state::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use crate::types::ids::CpuId;
 use crate::types::series::KernelSeries;
-use crate::types::tunables::PublishedChanges;
+use crate::types::tunables::{PublishedChanges, Tunables};
 use crate::types::units::Nanos;
 use std::vec;
 use std::vec::Vec;
@@ -19,6 +19,10 @@ const KHZ: [u64; 3] = [500, 800, 1000];
 /// Returns a machine of two small and two big CPUs, `smt` of them to a core.
 fn big_little(smt: u32, capacity: [u64; 4]) -> Sched {
     big_little_of(KernelSeries::V6_1, smt, capacity)
+}
+
+fn changes_of_6_1() -> PublishedChanges {
+    Tunables::of_machine(KernelSeries::V6_1, 1).changes
 }
 
 fn big_little_of(series: KernelSeries, smt: u32, capacity: [u64; 4]) -> Sched {
@@ -83,7 +87,7 @@ fn inefficient_frequencies_are_skipped_only_where_cpufreq_skips_them() {
 fn energy_is_what_the_utilisation_costs_at_the_frequency_of_the_busiest() {
     let table = perf_table(&KHZ, &[100, 300, 500]);
     let pd = PerfDomain { cpus: vec![CpuId(0), CpuId(1)], table, skips_inefficient: false, capacity: 512 };
-    let now = PublishedChanges::default();
+    let now = changes_of_6_1();
     assert_eq!(pd.energy(&now, 0, 0, 512), 0);
     // 1.25 * 204 of 512 fit into 500 of 1000, 1.25 * 206 do not.
     assert_eq!(pd.energy(&now, 204, 300, 512), 200 * 300 / 512);
@@ -99,7 +103,7 @@ fn before_6_0_energy_is_counted_in_whole_milliwatts() {
     let costs: Vec<u64> = table.iter().map(|state| state.cost_mw).collect();
     assert_eq!(costs, [20, 37, 50]);
     let pd = PerfDomain { cpus: vec![CpuId(0)], table, skips_inefficient: false, capacity: 512 };
-    let energy = |energy_mw, sum| pd.energy(&PublishedChanges { energy_mw, ..Default::default() }, 204, sum, 512);
+    let energy = |energy_mw, sum| pd.energy(&PublishedChanges { energy_mw, ..changes_of_6_1() }, 204, sum, 512);
     assert_eq!((energy(true, 30), energy(true, 50)), (1, 1), "20 utilisation more cost nothing");
     assert_eq!((energy(false, 30), energy(false, 50)), (1277, 2128));
 }
@@ -112,7 +116,7 @@ fn before_5_16_inefficient_frequencies_are_used() {
     let table = perf_table(&KHZ, &power_uw);
     let pd = PerfDomain { cpus: vec![CpuId(0)], table, skips_inefficient: true, capacity: 1024 };
     let energy =
-        |energy_inefficient| pd.energy(&PublishedChanges { energy_inefficient, ..Default::default() }, 10, 1024, 1024);
+        |energy_inefficient| pd.energy(&PublishedChanges { energy_inefficient, ..changes_of_6_1() }, 10, 1024, 1024);
     assert_eq!((energy(false), energy(true)), (375, 500));
 }
 

@@ -2,6 +2,7 @@
 use super::*;
 use crate::export::{ExportTarget, FORMATS};
 use fairlab_machine::sim::Setup;
+use fairlab_sched::series::KernelSeries;
 use fairlab_workload::scenario;
 
 /// Returns the number of bytes in a file, or in all files of a directory.
@@ -17,8 +18,9 @@ fn length(path: &std::path::Path) -> u64 {
 fn without_the_built_in_scheduler_a_format_writes_events_or_fails() {
     let directory = tempfile::tempdir().expect("there is a place for temporary files");
     for format in FORMATS {
-        let setup =
-            Setup::from_scenario(scenario::parse("t.scn", "cpus 2\nend 20ms\ntask a run 1ms\n").expect("valid"));
+        let setup = Setup::from_scenario(
+            scenario::parse("t.scn", "cpus 2\nend 20ms\ntask a run 1ms\n", KernelSeries::V6_1).expect("valid"),
+        );
         let mut machine = Machine::new(setup).expect("a possible machine");
         let mut exporter = Exporter::new(&machine, None);
         let path = directory.path().join(format.name);

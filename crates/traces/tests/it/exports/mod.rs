@@ -11,6 +11,7 @@ use fairlab_board::preset;
 use fairlab_machine::hardware::Hardware;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{Machine, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_sched::units::Nanos;
 use fairlab_traces::export::record::{EventGroups, Group};
 use fairlab_traces::export::{ExportFormat, ExportTarget, Exporter, FORMATS};
@@ -52,16 +53,17 @@ fn rtapp_machine() -> Machine {
 
 fn machine_with_workload(text: &str) -> Machine {
     let description = preset("hikey960").expect("it is a preset");
-    let options = rtapp::RtAppOptions::for_cpus(8);
+    let options = rtapp::RtAppOptions::for_cpus(KernelSeries::V6_1, 8);
     let workload = rtapp::parse("test.json", text, options).unwrap_or_else(|error| panic!("{error}"));
-    let setup = Setup::new(Hardware::from_description(&description), workload, Nanos::from_millis(300));
+    let setup =
+        Setup::new(KernelSeries::V6_1, Hardware::from_description(&description), workload, Nanos::from_millis(300));
     Machine::new(setup).expect("a possible machine")
 }
 
 fn scenario_machine() -> Machine {
     let text = std::fs::read_to_string(format!("{}/../../scenarios/eight-cpus.scn", env!("CARGO_MANIFEST_DIR")));
     let text = text.expect("the scenario is there");
-    let scenario = scenario::parse("test.scn", &text).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = scenario::parse("test.scn", &text, KernelSeries::V6_1).unwrap_or_else(|error| panic!("{error}"));
     Machine::new(Setup::from_scenario(scenario)).expect("a possible machine")
 }
 

@@ -15,8 +15,8 @@ const SCENARIO: &str = "cpus 2\nend 37ms\ntask hog cpu=0 run 10s\ntask own slice
                         task idler idlepol cpu=1 run 10s\ntask dl dl=2ms/10ms/10ms cpu=1 run 1ms sleep 9ms\n";
 
 fn machine(series: KernelSeries, text: &str) -> Machine {
-    let scenario = scenario::parse("test.scn", text).unwrap_or_else(|error| panic!("{error}"));
-    Machine::new(Setup { series, ..Setup::from_scenario(scenario) }).expect("a possible machine")
+    let scenario = scenario::parse("test.scn", text, series).unwrap_or_else(|error| panic!("{error}"));
+    Machine::new(Setup::from_scenario(scenario)).expect("a possible machine")
 }
 
 fn recorded(name: &str) -> String {

@@ -5,6 +5,7 @@ use super::view::{CpuLine, DomainLine};
 use super::*;
 use fairlab_machine::observer::NoObserver;
 use fairlab_machine::sim::{START, Setup};
+use fairlab_sched::series::KernelSeries;
 use fairlab_workload::scenario;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -13,7 +14,8 @@ use ratatui::crossterm::event::KeyEvent;
 const SCENARIO: &str = include_str!("../../../../../../scenarios/eight-cpus.scn");
 
 fn machine() -> Machine {
-    let scenario = scenario::parse("eight-cpus.scn", SCENARIO).unwrap_or_else(|error| panic!("{error}"));
+    let scenario =
+        scenario::parse("eight-cpus.scn", SCENARIO, KernelSeries::V6_1).unwrap_or_else(|error| panic!("{error}"));
     Machine::new(Setup::from_scenario(scenario)).expect("a possible machine")
 }
 
