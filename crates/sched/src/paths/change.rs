@@ -7,8 +7,8 @@
 
 use crate::classes::deadline::admission::PolicyError;
 use crate::classes::deadline::server::NoBandwidth;
+use crate::classes::fair::cfs::place::Placement;
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
-use crate::classes::fair::place::Placement;
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::paths::sched::Sched;

@@ -3,8 +3,8 @@
 //!
 //! Models `enqueue_task_fair()`, `dequeue_task_fair()`, `enqueue_entity()` and `dequeue_entity()` (6.1).
 
+use crate::classes::fair::cfs::place::Placement;
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
-use crate::classes::fair::place::Placement;
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::dirty::TaskCounts;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Golden tests of slices, placement and preemption on random cfs_rqs.
 
-use crate::classes::fair::place::Placement;
-use crate::classes::fair::preempt::VruntimeLead;
+use crate::classes::fair::cfs::place::Placement;
+use crate::classes::fair::cfs::preempt::VruntimeLead;
 use crate::golden::{CPU, GoldenTestMachine, columns, compared, fill_cfs_rq, number, recording};
 use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::series::KernelSeries;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Placement of an entity on the timeline of a cfs_rq.
+//! Placement of an entity on the timeline of a cfs_rq in 6.1.
 //!
 //! Models `place_entity()`, `entity_is_long_sleeper()` and `task_fork_fair()` (6.1).
+
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::entity::vruntime_before;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Wake-up preemption, and the buddies that the next pick prefers or avoids.
+//! Preemption by wake-ups, and yielding, in 6.1.
 //!
-//! Models `check_preempt_wakeup()`, `wakeup_preempt_entity()`, the buddies and `yield_task_fair()` (6.1).
+//! Models `check_preempt_wakeup()`, `wakeup_preempt_entity()`, the last and the skip buddy and `yield_task_fair()` (6.1).
 //! Leaves out `yield_to()`, which only hypervisors call.
 
 use crate::interface::ctx::Ctx;
@@ -9,7 +9,7 @@ use crate::state::State;
 use crate::state::lock::RqGuard;
 use crate::state::task::Policy;
 use crate::types::features::Feature;
-use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::types::ids::{CpuId, EntityId, TaskId};
 use crate::types::weight::calc_delta_fair;
 
 /// Comparison of a woken entity with the running one by virtual runtime.
@@ -103,47 +103,8 @@ impl State {
         }
     }
 
-    /// Returns the ancestors of two entities (or the entities) that are on the same cfs_rq
-    /// (`find_matching_se()`).
-    #[inline]
-    pub(crate) fn find_matching_se(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
-        if self.entities[a].cfs_rq == self.entities[b].cfs_rq { (a, b) } else { self.climb_to_meet(a, b) }
-    }
-
-    fn climb_to_meet(&self, mut a: EntityId, mut b: EntityId) -> (EntityId, EntityId) {
-        let up = |se: EntityId| self.entities[se].parent.expect("entities of one CPU meet at the root");
-        let depth = |se: EntityId| self.entities[se].depth;
-        while depth(a) > depth(b) {
-            a = up(a);
-        }
-        while depth(b) > depth(a) {
-            b = up(b);
-        }
-        while self.entities[a].cfs_rq != self.entities[b].cfs_rq {
-            (a, b) = (up(a), up(b));
-        }
-        (a, b)
-    }
-
-    /// Marks an entity and the group entities above it as next buddies, up to an idle one.
-    pub(crate) fn set_next_buddy(&mut self, se: EntityId) {
-        self.mark_upwards(se, |sched, cfs_rq, se| sched.cfs_rqs[cfs_rq].next = Some(se));
-    }
-
     fn set_last_buddy(&mut self, se: EntityId) {
         self.mark_upwards(se, |sched, cfs_rq, se| sched.cfs_rqs[cfs_rq].last = Some(se));
-    }
-
-    fn mark_upwards(&mut self, se: EntityId, mark: impl Fn(&mut Self, CfsRqId, EntityId)) {
-        let mut entity = Some(se);
-        while let Some(se) = entity {
-            if !self.entities[se].on_rq || self.se_is_idle(se) {
-                return;
-            }
-            let (cfs_rq, parent) = self.place_of(se);
-            mark(self, cfs_rq, se);
-            entity = parent;
-        }
     }
 
     fn set_skip_buddy(&mut self, se: EntityId) {
@@ -152,34 +113,6 @@ impl State {
             let (cfs_rq, parent) = self.place_of(se);
             self.cfs_rqs[cfs_rq].skip = Some(se);
             entity = parent;
-        }
-    }
-
-    /// Clears all buddy marks of an entity, and of the group entities above it as far as they have the same
-    /// mark.
-    #[inline]
-    pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let queue = &self.cfs_rqs[cfs_rq];
-        let is_marked = [queue.last, queue.next, queue.skip].map(|mark| mark == Some(se));
-        if is_marked != [false; 3] {
-            self.clear_marks(se, is_marked);
-        }
-    }
-
-    fn clear_marks(&mut self, se: EntityId, is_marked: [bool; 3]) {
-        let fields: [fn(&mut crate::state::rq::cfs_rq::CfsRq) -> &mut Option<EntityId>; 3] =
-            [|q| &mut q.last, |q| &mut q.next, |q| &mut q.skip];
-        for (field, _) in fields.into_iter().zip(is_marked).filter(|&(_, is_marked)| is_marked) {
-            let mut entity = Some(se);
-            while let Some(se) = entity {
-                let (cfs_rq, parent) = self.place_of(se);
-                let mark = field(&mut self.cfs_rqs[cfs_rq]);
-                if *mark != Some(se) {
-                    break;
-                }
-                *mark = None;
-                entity = parent;
-            }
         }
     }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Slices: the time that an entity may run before others.
+//! Slices in 6.1: the time that an entity may run before others, as its share of a period.
 //!
 //! Models `__sched_period()`, `sched_slice()` and `sched_vslice()` (6.1).
 
 use crate::state::State;
 use crate::types::features::Feature;
-use crate::types::ids::{CfsRqId, CpuId, EntityId};
+use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::weight::{calc_delta, calc_delta_fair};
 
 impl State {
@@ -66,20 +66,5 @@ impl State {
         } else {
             self.tunables.latency_ns
         }
-    }
-
-    /// Whether an entity counts as idle: a SCHED_IDLE task or an idle group.
-    pub(crate) fn se_is_idle(&self, se: EntityId) -> bool {
-        let se = &self.entities[se];
-        match (se.task(), se.my_q()) {
-            (Some(task), _) => self.tasks[task].has_idle_policy(),
-            (_, below) => below.is_some_and(|below| self.cfs_rqs[below].is_idle),
-        }
-    }
-
-    /// Whether a CPU has work, but only idle work (`sched_idle_cpu()`).
-    pub(crate) fn sched_idle_cpu(&self, cpu: CpuId) -> bool {
-        let nr_running = self.rqs[cpu].nr_running;
-        nr_running > 0 && nr_running == self.cfs_rqs[CfsRqId::root(cpu)].idle_h_nr_running
     }
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Choice of the next fair task.
+//! Choice of the next fair task in 6.1: the entity with the smallest virtual runtime, or a buddy.
 //!
 //! Models `pick_next_entity()` and the fair part of `pick_next_task_fair()` (6.1). [`crate::paths::schedule`]
 //! handles the case without a fair task (newly-idle balancing).
 
-use crate::classes::fair::preempt::VruntimeLead;
+use crate::classes::fair::cfs::preempt::VruntimeLead;
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::lock::RqGuard;
-use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::types::work::KernelOp;
 
@@ -65,45 +64,6 @@ impl State {
         };
         self.finish_pick_fair(ctx, cpu, task);
         task
-    }
-
-    pub(super) fn finish_pick_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        self.move_to_newest(task);
-        if self.features.has(Feature::Hrtick) {
-            self.hrtick_start_fair(ctx, cpu, task);
-        }
-        self.update_misfit_status(ctx, cpu, Some(task));
-    }
-
-    /// Puts back the branch of the old task and sets that of the new one, up to the cfs_rq that they share.
-    ///
-    /// The deeper branch goes up first; at equal depth both do, the old one before the new one.
-    #[inline(always)]
-    pub(super) fn switch_branches(&mut self, ctx: &mut Ctx<'_>, mut old: EntityId, mut new: EntityId) {
-        loop {
-            let (old_entity, new_entity) = (&self.entities[old], &self.entities[new]);
-            let (old_rq, new_rq) = (old_entity.cfs_rq, new_entity.cfs_rq);
-            let (old_depth, new_depth) = (old_entity.depth, new_entity.depth);
-            let up = |entity: Option<EntityId>| entity.expect("branches of one CPU meet at the root");
-            let (old_parent, new_parent) = (old_entity.parent, new_entity.parent);
-            if old_rq == new_rq {
-                ctx.charge(KernelOp::GroupLevel);
-                self.put_prev_entity(ctx, old_rq, old);
-                ctx.charge(KernelOp::GroupLevel);
-                self.set_next_entity(ctx, new_rq, new);
-                return;
-            }
-            if new_depth <= old_depth {
-                ctx.charge(KernelOp::GroupLevel);
-                self.put_prev_entity(ctx, old_rq, old);
-                old = up(old_parent);
-            }
-            if new_depth >= old_depth {
-                ctx.charge(KernelOp::GroupLevel);
-                self.set_next_entity(ctx, new_rq, new);
-                new = up(new_parent);
-            }
-        }
     }
 
     /// Returns the next entity of a cfs_rq to run.

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+//! Branches of the group tree from an entity upwards: where two of them meet, and the switch from one to the other.
+
+use crate::interface::ctx::Ctx;
+use crate::state::State;
+use crate::types::features::Feature;
+use crate::types::ids::{CpuId, EntityId, TaskId};
+use crate::types::work::KernelOp;
+
+impl State {
+    /// Returns the ancestors of two entities (or the entities) that are on the same cfs_rq
+    /// (`find_matching_se()`).
+    #[inline]
+    pub(crate) fn find_matching_se(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
+        if self.entities[a].cfs_rq == self.entities[b].cfs_rq { (a, b) } else { self.climb_to_meet(a, b) }
+    }
+
+    fn climb_to_meet(&self, mut a: EntityId, mut b: EntityId) -> (EntityId, EntityId) {
+        let up = |se: EntityId| self.entities[se].parent.expect("entities of one CPU meet at the root");
+        let depth = |se: EntityId| self.entities[se].depth;
+        while depth(a) > depth(b) {
+            a = up(a);
+        }
+        while depth(b) > depth(a) {
+            b = up(b);
+        }
+        while self.entities[a].cfs_rq != self.entities[b].cfs_rq {
+            (a, b) = (up(a), up(b));
+        }
+        (a, b)
+    }
+
+    pub(super) fn finish_pick_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        self.move_to_newest(task);
+        if self.features.has(Feature::Hrtick) {
+            self.hrtick_start_fair(ctx, cpu, task);
+        }
+        self.update_misfit_status(ctx, cpu, Some(task));
+    }
+
+    /// Puts back the branch of the old task and sets that of the new one, up to the cfs_rq that they share.
+    ///
+    /// The deeper branch goes up first; at equal depth both do, the old one before the new one.
+    #[inline(always)]
+    pub(super) fn switch_branches(&mut self, ctx: &mut Ctx<'_>, mut old: EntityId, mut new: EntityId) {
+        loop {
+            let (old_entity, new_entity) = (&self.entities[old], &self.entities[new]);
+            let (old_rq, new_rq) = (old_entity.cfs_rq, new_entity.cfs_rq);
+            let (old_depth, new_depth) = (old_entity.depth, new_entity.depth);
+            let up = |entity: Option<EntityId>| entity.expect("branches of one CPU meet at the root");
+            let (old_parent, new_parent) = (old_entity.parent, new_entity.parent);
+            if old_rq == new_rq {
+                ctx.charge(KernelOp::GroupLevel);
+                self.put_prev_entity(ctx, old_rq, old);
+                ctx.charge(KernelOp::GroupLevel);
+                self.set_next_entity(ctx, new_rq, new);
+                return;
+            }
+            if new_depth <= old_depth {
+                ctx.charge(KernelOp::GroupLevel);
+                self.put_prev_entity(ctx, old_rq, old);
+                old = up(old_parent);
+            }
+            if new_depth >= old_depth {
+                ctx.charge(KernelOp::GroupLevel);
+                self.set_next_entity(ctx, new_rq, new);
+                new = up(new_parent);
+            }
+        }
+    }
+}
