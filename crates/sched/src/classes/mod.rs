@@ -159,8 +159,7 @@ impl State {
         if from != to && class == SchedClass::Fair {
             if state == TaskState::Waking && !self.rules.keeps_vruntime_absolute {
                 let min_vruntime = self.cfs_rqs[self.entities[se].cfs_rq].min_vruntime;
-                let entity = &mut self.entities[se];
-                entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
+                self.entities[se].make_vruntime_relative(min_vruntime);
             }
             if !is_migrating {
                 ctx.op_counts.touch_write(from);

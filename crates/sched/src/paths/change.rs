@@ -506,7 +506,7 @@ impl Sched {
         let se = self.tasks[task].se;
         let cfs_rq = self.entities[se].cfs_rq;
         if !self.rules.keeps_vruntime_absolute && !self.is_vruntime_relative(task) {
-            self.place_entity(cfs_rq, se, Placement::Wakeup);
+            self.place_entity_cfs(cfs_rq, se, Placement::Wakeup);
             let min_vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
             let entity = &mut self.entities[se];
             entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);

@@ -224,18 +224,8 @@ impl Sched {
                 }
                 Some(NewIdleResult::Pulled) | None => {}
             }
-            if self.rules.picks_before_put {
-                if let Some(next) = self.pick_next_task_eevdf(ctx, rq, prev) {
-                    return Some(next);
-                }
-            } else if self.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
-                if self.tasks[prev].class != SchedClass::Fair {
-                    self.put_prev_task(ctx, rq, prev);
-                    return Some(self.pick_next_task_fair_fresh(ctx, cpu));
-                }
-                if let Some(next) = self.pick_next_task_fair_from(ctx, rq, prev) {
-                    return Some(next);
-                }
+            if let Some(next) = self.pick_next_task_fair(ctx, rq, prev) {
+                return Some(next);
             }
             brought = Some(self.sched_balance_newidle(ctx, cpu, prev, NewIdleSite::Fair)?);
         }
@@ -268,7 +258,7 @@ impl Sched {
             match self.first_above_fair(cpu) {
                 None => {
                     let is_idle = prev == self.rqs[cpu].idle;
-                    let next = self.pick_next_task_eevdf(ctx, rq, prev);
+                    let next = self.pick_next_task_fair(ctx, rq, prev);
                     return if is_idle { Some(next.unwrap_or(prev)) } else { next };
                 }
                 Some(server) if server == self.fair_server(cpu) => {
@@ -349,8 +339,9 @@ impl Sched {
         if let Some(task) = self.pick_next_task_rt(ctx, cpu) {
             return task;
         }
+        // In 6.12, `pick_without_put` has found any fair task.
         if self.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
-            return self.pick_next_task_fair_fresh(ctx, cpu);
+            return self.pick_first_task(ctx, cpu);
         }
         self.pick_idle(cpu)
     }

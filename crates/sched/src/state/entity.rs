@@ -144,6 +144,18 @@ impl SchedEntity {
         self.runnable_weight
     }
 
+    /// Makes the virtual runtime relative to that of the cfs_rq that the entity leaves (6.1).
+    #[inline]
+    pub(crate) const fn make_vruntime_relative(&mut self, min_vruntime: u64) {
+        self.vruntime = self.vruntime.wrapping_sub(min_vruntime);
+    }
+
+    /// Makes the virtual runtime absolute on the cfs_rq that the entity joins (6.1).
+    #[inline]
+    pub(crate) const fn make_vruntime_absolute(&mut self, min_vruntime: u64) {
+        self.vruntime = self.vruntime.wrapping_add(min_vruntime);
+    }
+
     /// Whether the entity comes before another one on a cfs_rq: `entity_before()`.
     #[inline]
     pub fn is_before(&self, other: &Self) -> bool {

@@ -3,8 +3,7 @@
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
-use crate::types::features::Feature;
-use crate::types::ids::{CpuId, EntityId, TaskId};
+use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::work::KernelOp;
 
 impl State {
@@ -30,19 +29,18 @@ impl State {
         (a, b)
     }
 
-    pub(super) fn finish_pick_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        self.move_to_newest(task);
-        if self.features.has(Feature::Hrtick) {
-            self.hrtick_start_fair(ctx, cpu, task);
-        }
-        self.update_misfit_status(ctx, cpu, Some(task));
-    }
-
-    /// Puts back the branch of the old task and sets that of the new one, up to the cfs_rq that they share.
+    /// Stops the entities of the old task (`put`) and starts those of the new one (`set`), up to the cfs_rq that both share.
     ///
     /// The deeper branch goes up first; at equal depth both do, the old one before the new one.
     #[inline(always)]
-    pub(super) fn switch_branches(&mut self, ctx: &mut Ctx<'_>, mut old: EntityId, mut new: EntityId) {
+    pub(super) fn switch_branches(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        mut old: EntityId,
+        mut new: EntityId,
+        put: impl Fn(&mut Self, &mut Ctx<'_>, CfsRqId, EntityId),
+        set: impl Fn(&mut Self, &mut Ctx<'_>, CfsRqId, EntityId),
+    ) {
         loop {
             let (old_entity, new_entity) = (&self.entities[old], &self.entities[new]);
             let (old_rq, new_rq) = (old_entity.cfs_rq, new_entity.cfs_rq);
@@ -51,19 +49,19 @@ impl State {
             let (old_parent, new_parent) = (old_entity.parent, new_entity.parent);
             if old_rq == new_rq {
                 ctx.charge(KernelOp::GroupLevel);
-                self.put_prev_entity(ctx, old_rq, old);
+                put(self, ctx, old_rq, old);
                 ctx.charge(KernelOp::GroupLevel);
-                self.set_next_entity(ctx, new_rq, new);
+                set(self, ctx, new_rq, new);
                 return;
             }
             if new_depth <= old_depth {
                 ctx.charge(KernelOp::GroupLevel);
-                self.put_prev_entity(ctx, old_rq, old);
+                put(self, ctx, old_rq, old);
                 old = up(old_parent);
             }
             if new_depth >= old_depth {
                 ctx.charge(KernelOp::GroupLevel);
-                self.set_next_entity(ctx, new_rq, new);
+                set(self, ctx, new_rq, new);
                 new = up(new_parent);
             }
         }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Enqueue and dequeue of fair tasks: what kernels have in common. The rest is in [`cfs`](super::cfs) and
-//! [`eevdf`](super::eevdf).
+//! Enqueue and dequeue of entities: what both kernels have in common.
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
+use crate::state::entity::SchedEntity;
 use crate::track::pelt::attach::UpdateLoad;
-use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::work::KernelOp;
 
 /// Reason and mode of an enqueue (`ENQUEUE_*`).
@@ -54,69 +54,30 @@ pub(crate) struct DequeueFlags {
     pub delayed: bool,
 }
 
+impl SchedEntity {
+    /// Makes an entity that was accounted and placed a queued one.
+    #[inline]
+    pub(super) fn join(&mut self, flags: EnqueueFlags) {
+        if flags.migrated {
+            self.exec_start = 0;
+        }
+        self.set_on_rq(true);
+    }
+}
+
 impl State {
-    /// Enqueues a fair task, and the entities above it that are not queued yet.
-    pub(crate) fn enqueue_task_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
-        flags.charge(ctx);
-        match self.rules.fair_is_eevdf {
-            false => self.enqueue_task_cfs(ctx, cpu, task, flags),
-            true => self.enqueue_task_eevdf(ctx, cpu, task, flags),
-        }
-    }
-
-    /// Dequeues a fair task, and the entities above it that have no other. Returns whether the task has left the runqueue: in
-    /// 6.12 it may stay for a while although it sleeps.
-    pub(crate) fn dequeue_task_fair(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        cpu: CpuId,
-        task: TaskId,
-        flags: DequeueFlags,
-    ) -> bool {
-        ctx.charge(KernelOp::Dequeue);
-        match self.rules.fair_is_eevdf {
-            false => {
-                self.dequeue_task_cfs(ctx, cpu, task, flags);
-                true
-            }
-            true => self.dequeue_task_eevdf(ctx, cpu, task, flags),
-        }
-    }
-
-    /// Updates the averages and the weight of a group's entity that stays queued.
+    /// Updates the averages of a group's entity that stays queued.
+    #[inline]
     pub(super) fn refresh_queued_group(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
-        self.refresh_entity(ctx, cfs_rq, se, UpdateLoad::TG);
+        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
+        self.se_update_runnable(se);
     }
 
-    /// Enqueues the entity of a group.
-    pub(super) fn enqueue_group(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: EnqueueFlags) {
-        match self.rules.fair_is_eevdf {
-            false => self.enqueue_entity_cfs(ctx, cfs_rq, se, flags),
-            true => self.enqueue_entity_eevdf(ctx, cfs_rq, se, flags),
-        }
-    }
-
-    /// Dequeues the entity of a group.
-    pub(super) fn dequeue_group(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, flags: DequeueFlags) {
-        match self.rules.fair_is_eevdf {
-            false => self.dequeue_entity_cfs(ctx, cfs_rq, se, flags),
-            true => {
-                self.dequeue_entity_eevdf(ctx, cfs_rq, se, flags);
-            }
-        }
-    }
-
-    /// Updates the averages and the weight of an entity that arrives on a cfs_rq, and attaches it if it is new there.
+    /// Updates the averages of an entity that arrives on a cfs_rq, and attaches it if it is new there.
     #[inline]
     pub(super) fn attach_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
-        self.refresh_entity(ctx, cfs_rq, se, UpdateLoad { attach: true, ..UpdateLoad::TG });
-    }
-
-    #[inline(always)]
-    fn refresh_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, how: UpdateLoad) {
-        self.update_load_avg(ctx, cfs_rq, se, how);
+        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { attach: true, ..UpdateLoad::TG });
         self.se_update_runnable(se);
-        self.update_cfs_group(ctx, se);
     }
 
     /// Updates the averages of an entity that leaves a cfs_rq, and detaches it if its task migrates. Its marks as buddy end.
@@ -129,32 +90,16 @@ impl State {
         self.clear_buddies(cfs_rq, se);
     }
 
-    /// Makes an entity that was accounted and placed a queued one. The first entity of a cfs_rq puts it on the leaf list.
+    /// Puts a cfs_rq that has got its first entity on the leaf list, unless it or a group above it is throttled. Returns
+    /// whether it did.
     #[inline]
-    pub(super) fn finish_enqueue(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        cfs_rq: CfsRqId,
-        se: EntityId,
-        flags: EnqueueFlags,
-        is_curr: bool,
-    ) {
-        let entity = &mut self.entities[se];
-        if flags.migrated {
-            entity.exec_start = 0;
+    pub(super) fn try_list_cfs_rq(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId) -> bool {
+        self.check_enqueue_throttle(ctx, cfs_rq);
+        let may_list = !self.is_throttled_hierarchy(cfs_rq);
+        if may_list {
+            self.list_add_leaf_cfs_rq(cfs_rq);
         }
-        entity.set_on_rq(true);
-        if !is_curr {
-            self.insert_into_timeline(cfs_rq, se);
-        }
-        if self.cfs_rqs[cfs_rq].nr_running == 1 {
-            self.check_enqueue_throttle(ctx, cfs_rq);
-            if !self.is_throttled_hierarchy(cfs_rq) {
-                self.list_add_leaf_cfs_rq(cfs_rq);
-            } else {
-                self.start_throttled_clock(ctx, cfs_rq);
-            }
-        }
+        may_list
     }
 
     /// Records the number of runnable tasks that a group's entity represents (`se_update_runnable()`).

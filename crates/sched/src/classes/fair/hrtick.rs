@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Slices that end by a high-resolution timer instead of the tick (feature HRTICK).
 //!
-//! Models `hrtick_start()`, `hrtick_clear()`, `hrtick_start_fair()` and `hrtick_update()` (6.1).
+//! Models `hrtick_start()` and `hrtick_clear()`, and what both kernels have in common of `hrtick_start_fair()` and
+//! `hrtick_update()` (6.1).
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::task::SchedClass;
 use crate::state::timers::Timer;
 use crate::types::features::Feature;
-use crate::types::ids::{CfsRqId, CpuId, TaskId};
+use crate::types::ids::{CpuId, TaskId};
 
 /// Minimum duration of the slice timer.
 const MIN_HRTICK_NS: u64 = 10_000;
@@ -36,35 +37,20 @@ impl State {
         self.start_timer(ctx, Timer::Hrtick, at);
     }
 
-    /// Starts the slice timer for the rest of a task's slice. Models `hrtick_start_fair()` (6.1).
-    pub(crate) fn hrtick_start_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        if self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running <= 1 {
-            return;
-        }
-        let se = self.tasks[task].se;
-        let cfs_rq = self.entities[se].cfs_rq;
-        let is_eevdf = self.rules.fair_is_eevdf;
-        let slice = if is_eevdf { self.entities[se].slice } else { self.sched_slice(cfs_rq, se) };
-        let entity = &self.entities[se];
-        let ran = entity.sum_exec_runtime - entity.prev_sum_exec_runtime;
-        match slice.checked_sub(ran) {
+    /// Starts the slice timer for the rest of a fair task's slice. If that is over, the CPU reschedules.
+    pub(super) fn hrtick_start_slice(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, slice_ns: u64) {
+        match slice_ns.checked_sub(self.entities[self.tasks[task].se].ran_ns()) {
             Some(rest) => self.hrtick_start(ctx, cpu, rest),
             None if self.rqs[cpu].curr == task => self.resched_curr(ctx, cpu),
             None => {}
         }
     }
 
-    /// Updates the slice timer after the number of runnable tasks has changed. Models `hrtick_update()`
-    /// (6.1).
-    pub(crate) fn hrtick_update(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
+    /// Running fair task of a CPU, if its slice ends by timer.
+    #[inline]
+    pub(super) fn hrtick_task(&self, cpu: CpuId) -> Option<TaskId> {
         let curr = self.rqs[cpu].curr;
-        if !self.features.has(Feature::Hrtick) || self.tasks[curr].class != SchedClass::Fair {
-            return;
-        }
-        let cfs_rq = self.entities[self.tasks[curr].se].cfs_rq;
-        if self.rules.fair_is_eevdf || self.cfs_rqs[cfs_rq].nr_running < self.tunables.nr_latency {
-            self.hrtick_start_fair(ctx, cpu, curr);
-        }
+        (self.features.has(Feature::Hrtick) && self.tasks[curr].class == SchedClass::Fair).then_some(curr)
     }
 }
 

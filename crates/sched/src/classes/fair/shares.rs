@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Shares of a group: the distribution of a group's weight over its CPUs.
 //!
-//! Models `calc_group_shares()`, `update_cfs_group()`, `reweight_entity()`, `sched_group_set_shares()` and
-//! `sched_group_set_idle()` (6.1). The weight of a group's entity on a CPU is proportional to the CPU's part
-//! of the group's load.
+//! Models `calc_group_shares()`, `sched_group_set_shares()`, `sched_group_set_idle()`, and the part of
+//! `reweight_entity()` that both kernels have (6.1). The weight of a group's entity on a CPU is proportional to the
+//! CPU's part of the group's load.
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
+use crate::state::entity::SchedEntity;
+use crate::state::group::TaskGroup;
+use crate::state::rq::cfs_rq::CfsRq;
 use crate::track::pelt::attach::UpdateLoad;
-use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, GroupId, TaskId};
+use crate::types::pelt::SchedAvg;
 use crate::types::weight::{LoadWeight, NICE_0_LOAD, SHARES_RANGE, WEIGHT_IDLEPRIO, scale_load, scale_load_down};
 
 /// Reason why shares were rejected.
@@ -32,60 +36,31 @@ pub(crate) fn group_entity_weight(shares: u64, load: u64, others: i64) -> u64 {
     weight.clamp(*SHARES_RANGE.start() as i64, shares as i64) as u64
 }
 
-impl State {
-    /// Updates the weight of a group's entity to its CPU's part of the group (`update_cfs_group()`).
-    pub(crate) fn update_cfs_group(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
-        let Some(below) = self.entities[se].my_q() else { return };
-        let below = &self.cfs_rqs[below];
-        // In 6.12 the entity of a group that becomes empty keeps its weight.
-        let is_eevdf = self.rules.fair_is_eevdf;
-        if below.throttle_count > 0 || (is_eevdf && below.load.weight == 0) {
-            return;
-        }
-        ctx.op_counts.touch_group_read(below.group);
-        let group = &self.groups[below.group];
+impl TaskGroup {
+    /// Returns the weight of the group's entity on the CPU of one of its cfs_rqs.
+    #[inline]
+    pub(super) fn weight_of(&self, below: &CfsRq) -> u64 {
         let load = scale_load_down(below.load.weight).max(below.avg.load_avg);
-        let others = group.load_avg.wrapping_sub(below.tg_load_avg_contrib as i64);
-        let weight = group_entity_weight(group.shares, load, others);
-        if !is_eevdf || self.entities[se].load.weight != weight {
-            self.reweight_entity(ctx, se, weight);
-        }
+        let others = self.load_avg.wrapping_sub(below.tg_load_avg_contrib as i64);
+        group_entity_weight(self.shares, load, others)
     }
+}
 
-    /// Changes the weight of an entity, and its load average as if it had always had that weight.
-    pub(crate) fn reweight_entity(&mut self, ctx: &mut Ctx<'_>, se: EntityId, weight: u64) {
-        let entity = &self.entities[se];
-        let (cfs_rq, on_rq, old) = (entity.cfs_rq, entity.on_rq, entity.load.weight);
-        let is_curr = self.cfs_rqs[cfs_rq].curr == Some(se);
-        let is_eevdf = self.rules.fair_is_eevdf;
-        if on_rq {
-            if is_curr || is_eevdf {
-                self.update_curr(ctx, cfs_rq);
-            }
-            if is_eevdf {
-                self.begin_reweight(cfs_rq, se, weight);
-            }
-            self.cfs_rqs[cfs_rq].load.sub(old);
-        } else if is_eevdf {
-            self.rescale_lag(se, weight);
-        }
-        let entity = &mut self.entities[se];
-        let sums = &mut self.cfs_rqs[cfs_rq].avg;
-        self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
+impl SchedEntity {
+    /// Sets the weight, and the load average as if the entity had always had that weight. `sums` are the averages of its
+    /// cfs_rq.
+    #[inline]
+    pub(super) fn set_weight(&mut self, sums: &mut SchedAvg, weight: u64) {
         // The load of a task that alternates between another class and SCHED_IDLE is multiplied each time,
         // until these sums wrap; see `attach_entity_load_avg`.
-        sums.sub_load(entity.avg.load_avg, entity.weighted_load_sum());
-        entity.load = LoadWeight::new(weight);
-        entity.avg.load_avg = entity.weighted_load_sum() / u64::from(entity.avg.divider());
-        sums.add_load(entity.avg.load_avg, entity.weighted_load_sum());
-        if on_rq {
-            self.cfs_rqs[cfs_rq].load.add(weight);
-            if is_eevdf && !is_curr {
-                self.insert_into_timeline(cfs_rq, se);
-            }
-        }
+        sums.sub_load(self.avg.load_avg, self.weighted_load_sum());
+        self.load = LoadWeight::new(weight);
+        self.avg.load_avg = self.weighted_load_sum() / u64::from(self.avg.divider());
+        sums.add_load(self.avg.load_avg, self.weighted_load_sum());
     }
+}
 
+impl State {
     /// Changes the weight of a task (`reweight_task()`).
     pub(crate) fn reweight_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, load: LoadWeight) {
         let se = self.tasks[task].se;

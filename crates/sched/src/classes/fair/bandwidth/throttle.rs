@@ -76,12 +76,9 @@ impl State {
         if self.detach_branch(ctx, entity, tasks) {
             self.sub_nr_running(cpu, tasks.all);
         }
-        let clock = self.rqs[cpu].clock;
+        let clock = self.throttled_clock(id);
         let cfs_rq = &mut self.cfs_rqs[id];
-        cfs_rq.throttled = true;
-        let counts = !self.rules.fair_is_eevdf || cfs_rq.nr_running > 0;
-        let clock = counts.then_some(clock);
-        cfs_rq.throttled_clock = clock;
+        (cfs_rq.throttled, cfs_rq.throttled_clock) = (true, clock);
         ctx.report(Event::GroupThrottling { group, cpu, is_throttled: true, clock });
         self.report_fair_throttling(ctx, cpu);
         true
@@ -128,21 +125,6 @@ impl State {
         }
         if self.rqs[cpu].is_idle_task_running() && self.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
             self.resched_curr(ctx, cpu);
-        }
-    }
-
-    /// Starts to count the throttled time of a cfs_rq that gets its first entity while it is throttled (6.12). 6.1 counts
-    /// it from the throttling on.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn start_throttled_clock(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        let is_eevdf = self.rules.fair_is_eevdf;
-        let cfs_rq = &mut self.cfs_rqs[id];
-        let (cpu, group) = (cfs_rq.cpu, cfs_rq.group);
-        if is_eevdf && cfs_rq.throttled && cfs_rq.throttled_clock.is_none() {
-            cfs_rq.throttled_clock = Some(self.rqs[cpu].clock);
-            let clock = cfs_rq.throttled_clock;
-            ctx.report(Event::GroupThrottling { group, cpu, is_throttled: true, clock });
         }
     }
 
@@ -194,7 +176,7 @@ impl State {
             if is_last {
                 let delayed = self.entities[se].is_delayed;
                 let flags = DequeueFlags { sleep: true, special: true, delayed, ..DequeueFlags::default() };
-                self.dequeue_group(ctx, above, se, flags);
+                self.dequeue_entity(ctx, above, se, flags);
             } else {
                 self.update_load_avg(ctx, above, se, UpdateLoad::PLAIN);
                 self.se_update_runnable(se);
@@ -218,11 +200,11 @@ impl State {
             let (above, parent) = self.place_of(se);
             if self.entities[se].is_delayed {
                 let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
-                self.dequeue_group(ctx, above, se, flags);
+                self.dequeue_entity(ctx, above, se, flags);
             }
             is_first &= !self.entities[se].on_rq;
             if is_first {
-                self.enqueue_group(ctx, above, se, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
+                self.enqueue_entity(ctx, above, se, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
             } else {
                 self.update_load_avg(ctx, above, se, UpdateLoad::TG);
                 self.se_update_runnable(se);

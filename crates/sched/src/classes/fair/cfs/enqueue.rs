@@ -24,6 +24,7 @@ impl State {
         task: TaskId,
         flags: EnqueueFlags,
     ) {
+        flags.charge(ctx);
         self.util_est_enqueue(cpu, task);
         if self.tasks[task].in_iowait {
             self.cpufreq_iowait(ctx, cpu);
@@ -40,7 +41,7 @@ impl State {
             self.enqueue_entity_cfs(ctx, cfs_rq, se, entity_flags);
             self.count_task_in(cfs_rq, &mut is_idle);
             if self.cfs_rqs[cfs_rq].throttled {
-                return self.hrtick_update(ctx, cpu);
+                return self.hrtick_update_cfs(ctx, cpu);
             }
             entity_flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
             entity = parent;
@@ -48,9 +49,10 @@ impl State {
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
+            self.update_cfs_group_cfs(ctx, se);
             self.count_task_in(cfs_rq, &mut is_idle);
             if self.cfs_rqs[cfs_rq].throttled {
-                return self.hrtick_update(ctx, cpu);
+                return self.hrtick_update_cfs(ctx, cpu);
             }
             entity = parent;
         }
@@ -58,7 +60,7 @@ impl State {
         if flags.wakeup {
             self.check_update_overutilized_status(ctx, cpu);
         }
-        self.hrtick_update(ctx, cpu);
+        self.hrtick_update_cfs(ctx, cpu);
     }
 
     /// Dequeues a fair task. Rules, in order:
@@ -75,6 +77,7 @@ impl State {
         task: TaskId,
         flags: DequeueFlags,
     ) {
+        ctx.charge(KernelOp::Dequeue);
         let had_only_idle = self.sched_idle_cpu(cpu);
         self.util_est_dequeue(cpu, task);
         let mut is_idle = self.tasks[task].has_idle_policy();
@@ -100,6 +103,7 @@ impl State {
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
+            self.update_cfs_group_cfs(ctx, se);
             self.count_task_out(cfs_rq, &mut is_idle);
             if self.cfs_rqs[cfs_rq].throttled {
                 return self.finish_dequeue(ctx, cpu, task, flags);
@@ -115,7 +119,7 @@ impl State {
 
     fn finish_dequeue(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
         self.util_est_update(cpu, task, flags.sleep);
-        self.hrtick_update(ctx, cpu);
+        self.hrtick_update_cfs(ctx, cpu);
     }
 
     /// Adds a task to the counts of a cfs_rq. Above an idle group the task counts as idle.
@@ -144,18 +148,25 @@ impl State {
         let is_relative = !flags.wakeup || flags.migrated;
         let is_curr = self.cfs_rqs[cfs_rq].curr == Some(se);
         if is_relative && is_curr {
-            self.make_vruntime_absolute(cfs_rq, se);
+            self.entities[se].make_vruntime_absolute(self.cfs_rqs[cfs_rq].min_vruntime);
         }
-        self.update_curr(ctx, cfs_rq);
+        self.update_curr_cfs(ctx, cfs_rq);
         if is_relative && !is_curr {
-            self.make_vruntime_absolute(cfs_rq, se);
+            self.entities[se].make_vruntime_absolute(self.cfs_rqs[cfs_rq].min_vruntime);
         }
         self.attach_entity(ctx, cfs_rq, se);
+        self.update_cfs_group_cfs(ctx, se);
         self.account_entity_enqueue(cfs_rq, se);
         if flags.wakeup {
-            self.place_entity(cfs_rq, se, Placement::Wakeup);
+            self.place_entity_cfs(cfs_rq, se, Placement::Wakeup);
         }
-        self.finish_enqueue(ctx, cfs_rq, se, flags, is_curr);
+        self.entities[se].join(flags);
+        if !is_curr {
+            self.insert_into_timeline_cfs(cfs_rq, se);
+        }
+        if self.cfs_rqs[cfs_rq].nr_running == 1 {
+            self.try_list_cfs_rq(ctx, cfs_rq);
+        }
     }
 
     /// Dequeues one entity. The virtual runtime of an entity that does not sleep becomes relative to
@@ -167,20 +178,18 @@ impl State {
         se: EntityId,
         flags: DequeueFlags,
     ) {
-        self.update_curr(ctx, cfs_rq);
+        self.update_curr_cfs(ctx, cfs_rq);
         self.detach_entity(ctx, cfs_rq, se);
         if self.cfs_rqs[cfs_rq].curr != Some(se) {
-            self.remove_from_timeline(cfs_rq, se);
+            self.remove_from_timeline_cfs(cfs_rq, se);
         }
         self.entities[se].set_on_rq(false);
         self.account_entity_dequeue(cfs_rq, se);
         if !flags.sleep {
-            let min_vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
-            let entity = &mut self.entities[se];
-            entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
+            self.entities[se].make_vruntime_relative(self.cfs_rqs[cfs_rq].min_vruntime);
         }
         self.return_cfs_rq_runtime(ctx, cfs_rq);
-        self.update_cfs_group(ctx, se);
+        self.update_cfs_group_cfs(ctx, se);
         // An entity that returns at once must not let `min_vruntime` advance meanwhile.
         if flags.moved || !flags.save {
             self.update_min_vruntime(cfs_rq);
@@ -188,11 +197,5 @@ impl State {
         if self.cfs_rqs[cfs_rq].nr_running == 0 {
             self.update_idle_cfs_rq_clock_pelt(cfs_rq);
         }
-    }
-
-    fn make_vruntime_absolute(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let min_vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
-        let entity = &mut self.entities[se];
-        entity.vruntime = entity.vruntime.wrapping_add(min_vruntime);
     }
 }

@@ -51,7 +51,7 @@ fn slices_places_and_preemption() {
         let vruntime = rig.sched.entities[placed].vruntime;
         for (why, key) in [(Placement::Initial, "place_initial"), (Placement::Wakeup, "place_wakeup")] {
             rig.sched.entities[placed].vruntime = vruntime;
-            rig.sched.place_entity(cfs_rq, placed, why);
+            rig.sched.place_entity_cfs(cfs_rq, placed, why);
             assert_eq!(rig.sched.entities[placed].vruntime, number(&line[key]), "{key} of {line}");
         }
         nr_states += 1;

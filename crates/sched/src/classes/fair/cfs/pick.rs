@@ -8,23 +8,43 @@ use crate::classes::fair::cfs::preempt::VruntimeLead;
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::lock::RqGuard;
+use crate::state::task::SchedClass;
+use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::types::work::KernelOp;
 
 impl State {
+    /// Picks the next fair task and makes it the running one. Returns `None` if there is none; the old task is then still
+    /// the running one.
+    pub(in crate::classes::fair) fn pick_next_task_cfs(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        rq: &RqGuard,
+        prev: TaskId,
+    ) -> Option<TaskId> {
+        let cpu = rq.cpu();
+        if self.cfs_rqs[CfsRqId::root(cpu)].nr_running == 0 {
+            return None;
+        }
+        if self.tasks[prev].class == SchedClass::Fair {
+            return self.pick_next_task_from(ctx, cpu, prev);
+        }
+        self.put_prev_task(ctx, rq, prev);
+        Some(self.pick_first_task(ctx, cpu))
+    }
+
     /// Picks the next fair task while a fair task is still the running one. Only the entities that differ
     /// between the two tasks change.
     ///
     /// If a group turns out to be out of runtime, the old task is put back and the pick starts again. Returns
     /// `None` if no task is left; the old task is then still the running one.
-    pub(crate) fn pick_next_task_fair_from(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
-        let cpu = rq.cpu();
+    fn pick_next_task_from(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
         let mut cfs_rq = CfsRqId::root(cpu);
         let se = loop {
             let mut curr = self.cfs_rqs[cfs_rq].curr;
             if let Some(running) = curr {
                 if self.entities[running].on_rq {
-                    self.update_curr(ctx, cfs_rq);
+                    self.update_curr_cfs(ctx, cfs_rq);
                 } else {
                     curr = None;
                 }
@@ -32,8 +52,8 @@ impl State {
                     if self.cfs_rqs[CfsRqId::root(cpu)].nr_running == 0 {
                         return None;
                     }
-                    self.put_prev_task(ctx, rq, prev);
-                    return Some(self.pick_next_task_fair_fresh(ctx, cpu));
+                    self.put_prev_task_cfs(ctx, prev);
+                    return Some(self.pick_first_task(ctx, cpu));
                 }
             }
             let se = self.pick_next_entity(cfs_rq, curr);
@@ -44,26 +64,36 @@ impl State {
         };
         let task = self.entities[se].task().expect("an entity without cfs_rq below is a task's");
         if task != prev {
-            self.switch_branches(ctx, self.tasks[prev].se, se);
+            let old = self.tasks[prev].se;
+            self.switch_branches(ctx, old, se, Self::put_prev_entity_cfs, Self::set_next_entity_cfs);
         }
-        self.finish_pick_fair(ctx, cpu, task);
+        self.finish_pick_cfs(ctx, cpu, task);
         Some(task)
     }
 
     /// Picks the next fair task when no fair entity is running.
-    pub(crate) fn pick_next_task_fair_fresh(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> TaskId {
+    pub(crate) fn pick_first_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> TaskId {
         let mut cfs_rq = CfsRqId::root(cpu);
         let task = loop {
             ctx.charge(KernelOp::GroupLevel);
             let se = self.pick_next_entity(cfs_rq, None);
-            self.set_next_entity(ctx, cfs_rq, se);
+            self.set_next_entity_cfs(ctx, cfs_rq, se);
             match self.entities[se].my_q() {
                 Some(below) => cfs_rq = below,
                 None => break self.entities[se].task().expect("an entity without cfs_rq below is a task's"),
             }
         };
-        self.finish_pick_fair(ctx, cpu, task);
+        self.finish_pick_cfs(ctx, cpu, task);
         task
+    }
+
+    /// Completes the pick of a task, which has become the running one.
+    fn finish_pick_cfs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        self.move_to_newest(task);
+        if self.features.has(Feature::Hrtick) {
+            self.hrtick_start_cfs(ctx, cpu, task);
+        }
+        self.update_misfit_status(ctx, cpu, Some(task));
     }
 
     /// Returns the next entity of a cfs_rq to run.

@@ -33,7 +33,7 @@ impl State {
     ///    it with GENTLE_FAIR_SLEEPERS.
     /// 3. Virtual runtime never decreases, unless the entity slept so long that the comparison is
     ///    meaningless.
-    pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: EntityId, why: Placement) {
+    pub(crate) fn place_entity_cfs(&mut self, cfs_rq: CfsRqId, se: EntityId, why: Placement) {
         let mut vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
         match why {
             Placement::Initial if self.features.has(Feature::StartDebit) => {
@@ -68,10 +68,10 @@ impl State {
         let se = self.tasks[child].se;
         let parent = self.cfs_rqs[cfs_rq].curr;
         if let Some(parent) = parent {
-            self.update_curr(ctx, cfs_rq);
+            self.update_curr_cfs(ctx, cfs_rq);
             self.entities[se].vruntime = self.entities[parent].vruntime;
         }
-        self.place_entity(cfs_rq, se, Placement::Initial);
+        self.place_entity_cfs(cfs_rq, se, Placement::Initial);
         if let Some(parent) = parent.filter(|_| self.tunables.child_runs_first) {
             let (first, second) = (self.entities[parent].vruntime, self.entities[se].vruntime);
             if vruntime_before(first, second) {
@@ -81,7 +81,6 @@ impl State {
             }
         }
         let min_vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
-        let se = &mut self.entities[se];
-        se.vruntime = se.vruntime.wrapping_sub(min_vruntime);
+        self.entities[se].make_vruntime_relative(min_vruntime);
     }
 }

@@ -53,10 +53,13 @@ impl State {
     ///
     /// A preempted task is marked as last buddy (LAST_BUDDY, with many tasks), so that it continues after a
     /// short interruption.
-    pub(crate) fn check_preempt_wakeup(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) {
-        if self.rules.fair_is_eevdf {
-            return self.check_preempt_wakeup_eevdf(ctx, cpu, task, is_fork);
-        }
+    pub(in crate::classes::fair) fn check_preempt_wakeup_cfs(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        task: TaskId,
+        is_fork: bool,
+    ) {
         let curr_task = self.rqs[cpu].curr;
         if curr_task == task {
             return;
@@ -86,7 +89,7 @@ impl State {
                 (false, true) => return,
                 _ => {
                     let common = self.entities[curr].cfs_rq;
-                    self.update_curr(ctx, common);
+                    self.update_curr_cfs(ctx, common);
                     if self.wakeup_preempt_entity(curr, woken) != VruntimeLead::Beyond {
                         return;
                     }
@@ -117,10 +120,7 @@ impl State {
     }
 
     /// Lets the running task yield: it is skipped at the next pick. Models `yield_task_fair()` (6.1).
-    pub(crate) fn yield_task_fair(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard) {
-        if self.rules.fair_is_eevdf {
-            return self.yield_task_eevdf(ctx, guard);
-        }
+    pub(in crate::classes::fair) fn yield_task_cfs(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard) {
         let cpu = guard.cpu();
         let rq = &self.rqs[cpu];
         if rq.nr_running == 1 {
@@ -132,7 +132,7 @@ impl State {
         self.clear_buddies(cfs_rq, se);
         if !is_batch {
             self.update_rq_clock(ctx, guard);
-            self.update_curr(ctx, cfs_rq);
+            self.update_curr_cfs(ctx, cfs_rq);
             self.rq_clock_skip_update(cpu);
         }
         self.set_skip_buddy(se);

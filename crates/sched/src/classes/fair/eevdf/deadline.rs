@@ -41,27 +41,9 @@ impl SchedEntity {
 }
 
 impl State {
-    /// Adds a waiting entity to the timeline, the virtual time and the slices of its cfs_rq.
-    #[inline(never)]
-    pub(crate) fn insert_by_deadline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let (entity, queue) = (&mut self.entities[se], &mut self.cfs_rqs[cfs_rq]);
-        queue.virtual_time.add(entity.vruntime, entity.weight() as i64);
-        queue.timeline.insert(entity.deadline, se);
-        queue.insert_slice(entity);
-    }
-
-    /// Removes a waiting entity from these.
-    #[inline(never)]
-    pub(crate) fn remove_by_deadline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let (entity, queue) = (&mut self.entities[se], &mut self.cfs_rqs[cfs_rq]);
-        queue.timeline.remove(entity.deadline, se);
-        queue.remove_slice(entity);
-        queue.virtual_time.sub(entity.vruntime, entity.weight() as i64);
-    }
-
     /// Keeps the distance of an entity's deadline when it leaves its cfs_rq without sleeping (PLACE_REL_DEADLINE).
     #[inline(never)]
-    pub(crate) fn keep_relative_deadline(&mut self, se: EntityId) {
+    pub(super) fn keep_relative_deadline(&mut self, se: EntityId) {
         if self.features.has(Feature::PlaceRelDeadline) {
             let entity = &mut self.entities[se];
             entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
@@ -71,7 +53,7 @@ impl State {
 
     /// Gives the running entity, which has used up its slice, a new deadline.
     #[inline(never)]
-    pub(crate) fn renew_deadline(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
+    pub(super) fn renew_deadline(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
         let entity = &mut self.entities[curr];
         let vslice = entity.refresh_slice(self.tunables.base_slice_ns);
         entity.deadline = entity.vruntime.wrapping_add(vslice);

@@ -18,7 +18,7 @@ use crate::types::ids::{CfsRqId, EntityId};
 impl State {
     /// Delays the dequeue of an entity that sleeps without being eligible. Returns whether it does.
     #[inline(never)]
-    pub(crate) fn delay_dequeue(
+    pub(super) fn delay_dequeue(
         &mut self,
         ctx: &mut Ctx<'_>,
         cfs_rq: CfsRqId,
@@ -59,7 +59,7 @@ impl State {
 
     /// Ends the delay of an entity that has left. It keeps no positive lag from it (DELAY_ZERO).
     #[inline(never)]
-    pub(crate) fn finish_delayed_dequeue(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
+    pub(super) fn finish_delayed_dequeue(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
         self.report_delay(ctx, se, DelayStep::Ends);
         self.set_delayed(se, false);
         if self.features.has(Feature::DelayZero) {
@@ -87,12 +87,12 @@ impl State {
         let is_curr = self.cfs_rqs[cfs_rq].curr == Some(se);
         self.cfs_rqs[cfs_rq].nr_running -= 1;
         if !is_curr {
-            self.remove_by_deadline(cfs_rq, se);
+            self.remove_from_timeline_eevdf(cfs_rq, se);
         }
         self.entities[se].vlag = 0;
         self.place_entity_eevdf(cfs_rq, se, false);
         if !is_curr {
-            self.insert_by_deadline(cfs_rq, se);
+            self.insert_into_timeline_eevdf(cfs_rq, se);
         }
         self.cfs_rqs[cfs_rq].nr_running += 1;
     }

@@ -21,7 +21,14 @@ impl State {
     /// 5. Both loops end at a throttled group: above it the task does not count.
     /// 6. The first fair task of the CPU starts its fair server.
     #[inline(never)]
-    pub(crate) fn enqueue_task_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
+    pub(in crate::classes::fair) fn enqueue_task_eevdf(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        task: TaskId,
+        flags: EnqueueFlags,
+    ) {
+        flags.charge(ctx);
         let p = &self.tasks[task];
         let (first, is_migrating) = (p.se, p.is_migrating());
         let is_delayed = self.entities[first].is_delayed;
@@ -56,7 +63,7 @@ impl State {
             slice = parent.map(|_| self.min_slice(cfs_rq)).filter(|&slice| slice > 0);
             self.count_in(cfs_rq, &mut counted);
             if self.cfs_rqs[cfs_rq].throttled {
-                return self.hrtick_update(ctx, cpu);
+                return self.hrtick_update_eevdf(ctx, cpu);
             }
             entity_flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
             entity = parent;
@@ -65,10 +72,11 @@ impl State {
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
+            self.update_cfs_group_eevdf(ctx, se);
             slice = self.pass_slice_up(cfs_rq, se, slice);
             self.count_in(cfs_rq, &mut counted);
             if self.cfs_rqs[cfs_rq].throttled {
-                return self.hrtick_update(ctx, cpu);
+                return self.hrtick_update_eevdf(ctx, cpu);
             }
             entity = parent;
         }
@@ -82,18 +90,19 @@ impl State {
         if flags.wakeup {
             self.check_update_overutilized_status(ctx, cpu);
         }
-        self.hrtick_update(ctx, cpu);
+        self.hrtick_update_eevdf(ctx, cpu);
     }
 
     /// Dequeues a fair task. Returns false if the dequeue is delayed.
     #[inline(never)]
-    pub(crate) fn dequeue_task_eevdf(
+    pub(in crate::classes::fair) fn dequeue_task_eevdf(
         &mut self,
         ctx: &mut Ctx<'_>,
         cpu: CpuId,
         task: TaskId,
         flags: DequeueFlags,
     ) -> bool {
+        ctx.charge(KernelOp::Dequeue);
         let p = &self.tasks[task];
         let (se, is_migrating) = (p.se, p.is_migrating());
         if !(self.entities[se].is_delayed && (is_migrating || flags.save)) {
@@ -102,7 +111,7 @@ impl State {
         self.util_est_update(cpu, task, flags.sleep);
         let has_left = self.dequeue_entities(ctx, cpu, se, flags);
         if has_left {
-            self.hrtick_update(ctx, cpu);
+            self.hrtick_update_eevdf(ctx, cpu);
         }
         has_left
     }
@@ -161,6 +170,7 @@ impl State {
         while let Some(se) = entity.filter(|_| !is_throttled) {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
+            self.update_cfs_group_eevdf(ctx, se);
             slice = self.pass_slice_up(cfs_rq, se, slice);
             self.count_out(cfs_rq, &mut counted);
             is_throttled = self.cfs_rqs[cfs_rq].throttled;
@@ -173,7 +183,7 @@ impl State {
             }
         }
         if let Some(task) = task.filter(|_| flags.delayed) {
-            self.hrtick_update(ctx, cpu);
+            self.hrtick_update_eevdf(ctx, cpu);
             self.tasks[task].on_rq = OnRq::No;
         }
         true
@@ -191,13 +201,20 @@ impl State {
         if is_curr {
             self.place_entity_eevdf(cfs_rq, se, flags.initial);
         }
-        self.update_curr(ctx, cfs_rq);
+        self.update_curr_eevdf(ctx, cfs_rq);
         self.attach_entity(ctx, cfs_rq, se);
+        self.update_cfs_group_eevdf(ctx, se);
         if !is_curr {
             self.place_entity_eevdf(cfs_rq, se, flags.initial);
         }
         self.account_entity_enqueue(cfs_rq, se);
-        self.finish_enqueue(ctx, cfs_rq, se, flags, is_curr);
+        self.entities[se].join(flags);
+        if !is_curr {
+            self.insert_into_timeline_eevdf(cfs_rq, se);
+        }
+        if self.cfs_rqs[cfs_rq].nr_running == 1 && !self.try_list_cfs_rq(ctx, cfs_rq) {
+            self.start_throttled_clock(ctx, cfs_rq);
+        }
     }
 
     /// Dequeues one entity. Returns whether it has left: it may stay for a while.
@@ -208,7 +225,7 @@ impl State {
         se: EntityId,
         flags: DequeueFlags,
     ) -> bool {
-        self.update_curr(ctx, cfs_rq);
+        self.update_curr_eevdf(ctx, cfs_rq);
         if self.delay_dequeue(ctx, cfs_rq, se, flags) {
             return false;
         }
@@ -218,7 +235,7 @@ impl State {
             self.report_limited_lag(ctx, se, lag, flags);
         }
         if self.cfs_rqs[cfs_rq].curr != Some(se) {
-            self.remove_from_timeline(cfs_rq, se);
+            self.remove_from_timeline_eevdf(cfs_rq, se);
         }
         if !flags.sleep {
             self.keep_relative_deadline(se);
@@ -226,7 +243,7 @@ impl State {
         self.entities[se].set_on_rq(false);
         self.account_entity_dequeue(cfs_rq, se);
         self.return_cfs_rq_runtime(ctx, cfs_rq);
-        self.update_cfs_group(ctx, se);
+        self.update_cfs_group_eevdf(ctx, se);
         if flags.delayed {
             self.finish_delayed_dequeue(ctx, se);
         }

@@ -47,7 +47,7 @@ impl State {
 
     /// Records the lag of an entity that leaves its cfs_rq. Returns the lag without its limit.
     #[inline(never)]
-    pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) -> i64 {
+    pub(super) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) -> i64 {
         let avg_vruntime = self.avg_vruntime(cfs_rq);
         self.entities[se].vlag = self.entity_lag(avg_vruntime, se);
         avg_vruntime.wrapping_sub(self.entities[se].vruntime) as i64

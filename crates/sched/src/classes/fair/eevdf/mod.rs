@@ -10,15 +10,20 @@
 //! An entity that sleeps with a negative lag stays queued until it is eligible ([`delay`]). The fair server, which protects
 //! fair tasks from starvation, is a deadline entity ([`crate::classes::deadline::server`]).
 
+pub(crate) mod curr;
 pub(crate) mod deadline;
 pub(crate) mod delay;
 pub(crate) mod enqueue;
 #[cfg(test)]
 mod golden_tests;
+pub(crate) mod hrtick;
 pub(crate) mod lag;
 pub(crate) mod pick;
 pub(crate) mod place;
 pub(crate) mod preempt;
 pub(crate) mod report;
 pub(crate) mod reweight;
+pub(crate) mod shares;
 pub(crate) mod slice;
+pub(crate) mod throttle;
+pub(crate) mod tick;

@@ -22,7 +22,7 @@ impl State {
     /// 1. A single entity needs no comparison.
     /// 2. RUN_TO_PARITY: an eligible running entity keeps its protected slice.
     /// 3. The first eligible waiting entity, unless the running one is eligible and its deadline is earlier.
-    pub(crate) fn pick_eevdf(&self, cfs_rq: CfsRqId) -> Option<(EntityId, PickRule)> {
+    pub(super) fn pick_eevdf(&self, cfs_rq: CfsRqId) -> Option<(EntityId, PickRule)> {
         let queue = &self.cfs_rqs[cfs_rq];
         let running = queue.curr.filter(|curr| self.entities[*curr].on_rq);
         if queue.nr_running == 1 {
@@ -50,14 +50,20 @@ impl State {
     /// Picks the next fair task and makes it the running one. Returns `None` if there is none; the old task is then still
     /// the running one.
     #[inline(never)]
-    pub(crate) fn pick_next_task_eevdf(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
+    pub(in crate::classes::fair) fn pick_next_task_eevdf(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        rq: &RqGuard,
+        prev: TaskId,
+    ) -> Option<TaskId> {
         let cpu = rq.cpu();
         let task = self.pick_task_eevdf(ctx, cpu)?;
         if self.tasks[prev].class != SchedClass::Fair {
             self.start_fair_task(ctx, rq, prev, task);
         } else if task != prev {
-            self.switch_branches(ctx, self.tasks[prev].se, self.tasks[task].se);
-            self.finish_pick_fair(ctx, cpu, task);
+            let (old, new) = (self.tasks[prev].se, self.tasks[task].se);
+            self.switch_branches(ctx, old, new, Self::put_prev_entity_eevdf, Self::set_next_entity_eevdf);
+            self.finish_pick_eevdf(ctx, cpu, task);
         }
         Some(task)
     }
@@ -66,9 +72,18 @@ impl State {
     pub(crate) fn start_fair_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId, task: TaskId) {
         if task != prev {
             self.put_prev_task(ctx, rq, prev);
-            self.set_next_task_fair(ctx, task);
-            self.finish_pick_fair(ctx, rq.cpu(), task);
+            self.set_next_task_eevdf(ctx, task);
+            self.finish_pick_eevdf(ctx, rq.cpu(), task);
         }
+    }
+
+    /// Completes the pick of a task, which has become the running one.
+    fn finish_pick_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
+        self.move_to_newest(task);
+        if self.features.has(Feature::Hrtick) {
+            self.hrtick_start_eevdf(ctx, cpu, task);
+        }
+        self.update_misfit_status(ctx, cpu, Some(task));
     }
 
     /// Picks a fair task (`pick_task_fair()`). It starts again after a group was throttled or an entity has left.
@@ -76,7 +91,7 @@ impl State {
         let mut cfs_rq = CfsRqId::root(cpu);
         while self.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
             if self.running_entity(cfs_rq).is_some() {
-                self.update_curr(ctx, cfs_rq);
+                self.update_curr_eevdf(ctx, cfs_rq);
             }
             let picked =
                 if self.check_cfs_rq_runtime(ctx, cfs_rq) { None } else { self.pick_next_entity_eevdf(ctx, cfs_rq) };

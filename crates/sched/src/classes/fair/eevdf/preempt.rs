@@ -25,7 +25,13 @@ impl State {
     /// 6. PREEMPT_SHORT: an eligible entity with a shorter slice ends the protection of the running one's slice.
     /// 7. The task preempts if it is the one to pick now.
     #[inline(never)]
-    pub(crate) fn check_preempt_wakeup_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) {
+    pub(in crate::classes::fair) fn check_preempt_wakeup_eevdf(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        task: TaskId,
+        is_fork: bool,
+    ) {
         if self.rqs[cpu].curr == task {
             return;
         }
@@ -66,7 +72,7 @@ impl State {
             return PreemptRule::BatchPolicy;
         }
         let cfs_rq = self.entities[curr].cfs_rq;
-        self.update_curr(ctx, cfs_rq);
+        self.update_curr_eevdf(ctx, cfs_rq);
         let is_shorter = self.do_preempt_short(cfs_rq, woken, curr);
         if is_shorter {
             self.entities[curr].cancel_protect_slice();
@@ -89,7 +95,7 @@ impl State {
     }
 
     /// Whether the running entity has lost the protection of its slice and is no longer eligible.
-    pub(crate) fn did_preempt_short(&self, cfs_rq: CfsRqId, curr: EntityId) -> bool {
+    pub(super) fn did_preempt_short(&self, cfs_rq: CfsRqId, curr: EntityId) -> bool {
         self.features.has(Feature::PreemptShort)
             && !self.entities[curr].is_slice_protected()
             && !self.entity_eligible(cfs_rq, curr)
@@ -97,7 +103,7 @@ impl State {
 
     /// Lets the running task yield: an eligible one gives up the rest of its slice.
     #[inline(never)]
-    pub(crate) fn yield_task_eevdf(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard) {
+    pub(in crate::classes::fair) fn yield_task_eevdf(&mut self, ctx: &mut Ctx<'_>, guard: &RqGuard) {
         let cpu = guard.cpu();
         if self.rqs[cpu].nr_running == 1 {
             return;
@@ -106,7 +112,7 @@ impl State {
         let cfs_rq = self.entities[se].cfs_rq;
         self.clear_buddies(cfs_rq, se);
         self.update_rq_clock(ctx, guard);
-        self.update_curr(ctx, cfs_rq);
+        self.update_curr_eevdf(ctx, cfs_rq);
         self.rq_clock_skip_update(cpu);
         if self.entity_eligible(cfs_rq, se) {
             let entity = &mut self.entities[se];

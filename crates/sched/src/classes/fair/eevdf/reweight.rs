@@ -13,10 +13,10 @@ impl State {
     /// Takes a waiting entity off the timeline, and scales virtual runtime and deadline of an entity on the runqueue for a
     /// new weight, which the caller sets.
     #[inline(never)]
-    pub(crate) fn begin_reweight(&mut self, cfs_rq: CfsRqId, se: EntityId, weight: u64) {
+    pub(super) fn begin_reweight(&mut self, cfs_rq: CfsRqId, se: EntityId, weight: u64) {
         let avg_vruntime = self.avg_vruntime(cfs_rq);
         if self.cfs_rqs[cfs_rq].curr != Some(se) {
-            self.remove_from_timeline(cfs_rq, se);
+            self.remove_from_timeline_eevdf(cfs_rq, se);
         }
         self.reweight_eevdf(se, avg_vruntime, weight);
     }
@@ -35,7 +35,7 @@ impl State {
 
     /// Scales the lag of an entity that is not on the runqueue.
     #[inline(never)]
-    pub(crate) fn rescale_lag(&mut self, se: EntityId, weight: u64) {
+    pub(super) fn rescale_lag(&mut self, se: EntityId, weight: u64) {
         let entity = &mut self.entities[se];
         entity.vlag = scale(entity.vlag, entity.load.weight, weight);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! The tick of a running fair task.
+//! The tick of a running fair task in 6.1.
 //!
 //! Models `task_tick_fair()`, `entity_tick()` and `check_preempt_tick()` (6.1).
 
@@ -14,23 +14,30 @@ use crate::types::work::KernelOp;
 impl State {
     /// Handles the tick, or the end of a slice by timer (`is_slice_end`), for the running task and the group
     /// entities above it.
-    pub(crate) fn task_tick_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_slice_end: bool) {
+    pub(in crate::classes::fair) fn task_tick_cfs(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cpu: CpuId,
+        task: TaskId,
+        is_slice_end: bool,
+    ) {
         let mut entity = Some(self.tasks[task].se);
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
-            self.entity_tick(ctx, cfs_rq, se, is_slice_end);
+            self.entity_tick_cfs(ctx, cfs_rq, se, is_slice_end);
             entity = parent;
         }
         self.update_misfit_status(ctx, cpu, Some(task));
         self.check_update_overutilized_status(ctx, cpu);
     }
 
-    fn entity_tick(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, curr: EntityId, is_slice_end: bool) {
-        self.update_curr(ctx, cfs_rq);
+    fn entity_tick_cfs(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, curr: EntityId, is_slice_end: bool) {
+        self.update_curr_cfs(ctx, cfs_rq);
         self.update_load_avg(ctx, cfs_rq, curr, UpdateLoad::TG);
-        self.update_cfs_group(ctx, curr);
-        let cpu = self.cfs_rqs[cfs_rq].cpu;
+        self.update_cfs_group_cfs(ctx, curr);
+        let queue = &self.cfs_rqs[cfs_rq];
+        let cpu = queue.cpu;
         if is_slice_end {
             self.resched_curr(ctx, cpu);
             return;
@@ -38,8 +45,7 @@ impl State {
         if !self.features.has(Feature::DoubleTick) && self.rqs[cpu].timers.is_active(Timer::Hrtick) {
             return;
         }
-        // In 6.12 the charge above has found out whether the slice has ended.
-        if !self.rules.fair_is_eevdf && self.cfs_rqs[cfs_rq].nr_running > 1 {
+        if queue.nr_running > 1 {
             self.check_preempt_tick(ctx, cfs_rq, curr);
         }
     }
@@ -57,7 +63,7 @@ impl State {
         let queue = &self.cfs_rqs[cfs_rq];
         let cpu = queue.cpu;
         let se = &self.entities[curr];
-        let ran = se.sum_exec_runtime - se.prev_sum_exec_runtime;
+        let ran = se.ran_ns();
         if ran > slice {
             self.resched_curr(ctx, cpu);
             self.clear_buddies(cfs_rq, curr);
