@@ -127,9 +127,9 @@ fn check_rq(sched: &Sched, rq: &Rq, recount: &CpuRecount) -> CheckResult {
     let nr_running = root.h_nr_running + recount.nr_stop + rq.rt.nr_counted() + recount.nr_dl;
     ensure!(rq.nr_running == nr_running, "nr_running of {cpu:?} is {}, not {nr_running}: {recount:?}", rq.nr_running);
     ensure!(
-        rq.rt.nr_running == recount.nr_rt,
-        "rt.nr_running of {cpu:?} is {}, not {}",
-        rq.rt.nr_running,
+        rq.rt.nr_running() == recount.nr_rt,
+        "rt.nr_running() of {cpu:?} is {}, not {}",
+        rq.rt.nr_running(),
         recount.nr_rt
     );
     if sched.features.has(Feature::UtilEst) {

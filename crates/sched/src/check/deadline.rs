@@ -25,7 +25,7 @@ pub(crate) fn check(sched: &Sched) -> CheckResult {
         check_rq(sched, cpu)?;
     }
     let of_class: u64 = deadline_tasks(sched).map(|p| p.dl.dl_bw).sum();
-    let admitted = sched.dl_root.total_bw.wrapping_add(sched.dl_root.forgotten_bw);
+    let admitted = sched.dl_root.bw_in_use();
     ensure!(admitted >= of_class, "deadline tasks have a bandwidth of {of_class}, but only {admitted} is admitted");
     ensure!(
         sched.dl_root.cpudl.is_heap(),
@@ -66,19 +66,19 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> CheckResult {
     let rq = &sched.rqs[cpu];
     let (dl, recount) = (&rq.dl, recount(sched, cpu));
     check_order(sched, cpu, &dl.tasks, |p| p.dl.is_queued)?;
-    check_order(sched, cpu, &dl.pushable, |p| p.dl.is_pushable && !p.on_cpu && p.nr_cpus_allowed > 1)?;
+    check_order(sched, cpu, dl.pushable(), |p| p.dl.is_pushable && !p.on_cpu && p.nr_cpus_allowed > 1)?;
     ensure!(
         dl.tasks.iter().count() == recount.nr_queued as usize
-            && dl.pushable.iter().count() == recount.nr_pushable
-            && (dl.nr_running, dl.nr_migratory) == (recount.nr_queued, recount.nr_migratory),
+            && dl.pushable().iter().count() == recount.nr_pushable
+            && (dl.nr_running(), dl.nr_migratory) == (recount.nr_queued, recount.nr_migratory),
         "{cpu:?} has miscounted its deadline tasks: they are {recount:?}, but it has {dl:?}"
     );
     let earliest = dl.tasks.first().map(|(deadline, _)| deadline);
     ensure!(
-        dl.earliest_curr == earliest.unwrap_or(0)
+        dl.earliest_curr() == earliest.unwrap_or(0)
             && sched.dl_root.cpudl.deadline_of(cpu) == earliest.filter(|_| rq.online),
         "the earliest deadline of {cpu:?} is {earliest:?}, but its runqueue has {:?} and the heap {:?}",
-        dl.earliest_curr,
+        dl.earliest_curr(),
         sched.dl_root.cpudl.deadline_of(cpu)
     );
     let is_overloaded = if sched.rules.dl_overload_by_pushable {
@@ -87,17 +87,17 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> CheckResult {
         recount.nr_migratory > 0 && recount.nr_queued > 1
     };
     ensure!(
-        dl.overloaded == is_overloaded && sched.dl_root.overloaded_cpus.contains(cpu) == (is_overloaded && rq.online),
+        dl.overloaded() == is_overloaded && sched.dl_root.overloaded_cpus.contains(cpu) == (is_overloaded && rq.online),
         "{cpu:?} is marked as overloaded: {}, {recount:?}",
-        dl.overloaded
+        dl.overloaded()
     );
     let (all, active) = recount.bw;
     ensure!(
-        (all..=all + recount.waking_bw).contains(&dl.this_bw)
-            && (active..=active + recount.waking_bw).contains(&dl.running_bw),
+        (all..=all + recount.waking_bw).contains(&dl.this_bw())
+            && (active..=active + recount.waking_bw).contains(&dl.running_bw()),
         "this_bw of {cpu:?} is {} and running_bw is {}: {recount:?}",
-        dl.this_bw,
-        dl.running_bw
+        dl.this_bw(),
+        dl.running_bw()
     );
     Ok(())
 }

@@ -66,32 +66,37 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> CheckResult {
     let recount = recount(sched, cpu);
     let (nr_running, highest) = (recount.nr_running, recount.highest);
     ensure!(
-        (rt.nr_running, rt.nr_migratory) == (nr_running, recount.nr_migratory),
-        "rt.nr_running of {cpu:?} is {} and nr_migratory is {}: {recount:?}",
-        rt.nr_running,
-        rt.nr_migratory
+        (rt.nr_running(), rt.nr_migratory()) == (nr_running, recount.nr_migratory),
+        "rt.nr_running() of {cpu:?} is {} and nr_migratory is {}: {recount:?}",
+        rt.nr_running(),
+        rt.nr_migratory()
     );
     ensure!(
-        (rt.highest_curr, rt.highest_next) == (highest, recount.highest_pushable),
+        (rt.highest_curr(), rt.highest_next()) == (highest, recount.highest_pushable),
         "highest_curr of {cpu:?} is {} and highest_next is {}: {recount:?}",
-        rt.highest_curr,
-        rt.highest_next
+        rt.highest_curr(),
+        rt.highest_next()
     );
     let is_overloaded = if sched.rules.rt_overload_by_pushable {
-        rt.pushable.first().is_some()
+        rt.pushable().first().is_some()
     } else {
         recount.nr_migratory > 0 && nr_running > 1
     };
     ensure!(
-        rt.overloaded == is_overloaded && sched.rt_root.overload.cpus().contains(cpu) == (is_overloaded && rq.online),
+        rt.overloaded() == is_overloaded && sched.rt_root.overload.cpus().contains(cpu) == (is_overloaded && rq.online),
         "{cpu:?} is marked as overloaded: {}, {recount:?}",
-        rt.overloaded
+        rt.overloaded()
     );
-    let may_run = nr_running > 0 && !rt.throttled;
-    ensure!(rt.queued == may_run, "{cpu:?} has queued {}, throttled {}: {recount:?}", rt.queued, rt.throttled);
+    let may_run = nr_running > 0 && !rt.throttled();
+    ensure!(
+        rt.is_runnable() == may_run,
+        "{cpu:?} has queued {}, throttled {}: {recount:?}",
+        rt.is_runnable(),
+        rt.throttled()
+    );
     let level = sched.rt_root.cpupri.level(cpu);
     ensure!(
-        rq.dl.nr_running > 0 || level == if rq.online { CpuLevel::from_prio(highest) } else { CpuLevel::INVALID },
+        rq.dl.nr_running() > 0 || level == if rq.online { CpuLevel::from_prio(highest) } else { CpuLevel::INVALID },
         "{cpu:?} has {level:?} as its level: {recount:?}"
     );
     check_pushable(sched, cpu, &recount)
@@ -100,7 +105,7 @@ fn check_rq(sched: &Sched, cpu: CpuId) -> CheckResult {
 fn check_pushable(sched: &Sched, cpu: CpuId, recount: &RtRecount) -> CheckResult {
     let rq = &sched.rqs[cpu];
     let (mut nr, mut before) = (0, Prio::MIN);
-    for (prio, id) in rq.rt.pushable.iter() {
+    for (prio, id) in rq.rt.pushable().iter() {
         let p = &sched.tasks[id];
         ensure!(
             p.cpu == cpu && p.rt.on_rq && p.nr_cpus_allowed > 1 && id != rq.curr && p.prio() == prio && before <= prio,

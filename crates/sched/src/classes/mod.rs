@@ -7,6 +7,7 @@ pub(crate) mod rt;
 pub mod snapshot;
 pub(crate) mod throttling;
 
+use crate::classes::deadline::server::fair_server;
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
@@ -56,7 +57,7 @@ impl State {
             SchedClass::Fair => self.enqueue_task_fair(ctx, cpu, task, flags),
             SchedClass::RealTime => self.enqueue_task_rt(ctx, cpu, task, flags),
             SchedClass::Deadline => self.enqueue_task_dl(ctx, cpu, task, flags),
-            SchedClass::Stop => self.add_nr_running(cpu, 1),
+            SchedClass::Stop => self.rqs[cpu].add_nr_running(&mut self.lb_cache, &mut self.domains.root, 1),
             SchedClass::Idle => unreachable!("tasks of this class are never enqueued: {task:?}"),
         }
         if is_after && !self.entities[self.tasks[task].se].is_delayed {
@@ -84,7 +85,7 @@ impl State {
             SchedClass::Fair => return self.dequeue_task_fair(ctx, cpu, task, flags),
             SchedClass::RealTime => self.dequeue_task_rt(ctx, cpu, task, flags),
             SchedClass::Deadline => self.dequeue_task_dl(ctx, cpu, task, flags),
-            SchedClass::Stop => self.sub_nr_running(cpu, 1),
+            SchedClass::Stop => self.rqs[cpu].sub_nr_running(&mut self.lb_cache, 1),
             SchedClass::Idle => unreachable!("tasks of this class are never dequeued: {task:?}"),
         }
         true
@@ -106,7 +107,9 @@ impl State {
             }
             SchedClass::Idle => {
                 if self.rules.has_fair_server {
-                    self.dl_server_update_idle_time(cpu, task);
+                    let se = &mut self.entities[self.tasks[task].se];
+                    let server = &mut self.tasks[fair_server(cpu)].dl;
+                    server.charge_idle_time(self.rqs[cpu].clock_task, &mut se.exec_start);
                 }
             }
         }

@@ -38,11 +38,11 @@ impl State {
     pub fn rt_snapshot(&self, cpu: CpuId) -> RtSnapshot {
         let rt = &self.rq(cpu).rt;
         RtSnapshot {
-            rt_nr_running: rt.nr_running,
-            rt_nr_migratory: rt.nr_migratory,
-            rt_throttled: rt.throttled,
-            rt_time: Nanos(rt.rt_time),
-            rt_runtime: Some(self.rt_runtime(cpu)).filter(|&runtime| runtime != u64::MAX).map(Nanos),
+            rt_nr_running: rt.nr_running(),
+            rt_nr_migratory: rt.nr_migratory(),
+            rt_throttled: rt.throttled(),
+            rt_time: Nanos(rt.rt_time()),
+            rt_runtime: Some(rt.runtime(&self.tunables)).filter(|&runtime| runtime != u64::MAX).map(Nanos),
         }
     }
 
@@ -50,10 +50,10 @@ impl State {
     pub fn dl_snapshot(&self, cpu: CpuId) -> DlSnapshot {
         let dl = &self.rq(cpu).dl;
         DlSnapshot {
-            dl_nr_running: dl.nr_running,
+            dl_nr_running: dl.nr_running(),
             dl_nr_migratory: dl.nr_migratory,
-            bw: self.dl_bandwidth_of(SCHED_CAPACITY_SCALE),
-            total_bw: self.dl_root.total_bw,
+            bw: self.tunables.dl_bandwidth_of(SCHED_CAPACITY_SCALE),
+            total_bw: self.dl_root.total_bw(),
         }
     }
 }

@@ -25,7 +25,7 @@ impl State {
             SchedClass::Fair if p.group != GroupId::ROOT => {
                 self.throttled_group(p.group, p.cpu).map(RuntimeLimit::Quota)
             }
-            SchedClass::RealTime if self.rqs[p.cpu].rt.throttled => Some(RuntimeLimit::RealTime),
+            SchedClass::RealTime if self.rqs[p.cpu].rt.throttled() => Some(RuntimeLimit::RealTime),
             SchedClass::Deadline if p.dl.is_throttled => Some(RuntimeLimit::Deadline),
             SchedClass::Fair | SchedClass::RealTime | SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {
                 None
@@ -69,7 +69,7 @@ impl State {
 
     /// Reports changes of the real-time tasks of a CPU, after they were throttled or unthrottled.
     pub(crate) fn report_rt_throttling(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if !self.rqs[cpu].rt.throttled && !self.has_throttled {
+        if !self.rqs[cpu].rt.throttled() && !self.has_throttled {
             return;
         }
         self.has_throttled = true;

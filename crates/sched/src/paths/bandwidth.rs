@@ -23,7 +23,7 @@ impl Sched {
     /// pool.
     pub(crate) fn end_cfs_period(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         self.groups[group].bandwidth.period_running = true;
-        let resolution = self.hrtimer_resolution();
+        let resolution = self.timer_resolution_ns;
         let mut has_more = true;
         let mut round = 0;
         loop {

@@ -5,7 +5,7 @@
 //! `sched_move_task()` (6.1). A queued task is dequeued, changed, and enqueued again; a running one is put
 //! and set again.
 
-use crate::classes::deadline::admission::PolicyError;
+use crate::classes::deadline::admission::{PolicyError, check_policy};
 use crate::classes::deadline::server::NoBandwidth;
 use crate::classes::fair::cfs::place::Placement;
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
@@ -98,7 +98,7 @@ impl Sched {
     /// If deadline parameters are rejected. Then nothing has changed.
     pub fn set_policy(&mut self, ctx: &mut Ctx<'_>, task: TaskId, policy: Policy) -> Result<(), PolicyError> {
         self.finish_arrival(ctx, task);
-        let policy = State::check_policy(policy)?;
+        let policy = check_policy(policy)?;
         self.set_scheduler(ctx, task, policy, None)
     }
 
@@ -316,9 +316,12 @@ impl Sched {
 
     /// Returns an allowed active CPU, a different one each time (`cpumask_any_and_distribute()`).
     fn pick_distributed(&mut self, ctx: &Ctx<'_>, mask: &CpuMask) -> CpuId {
-        let start = self.distribution_start(ctx.cpu);
-        let cpu = mask.iter_and_wrap_from(&self.hotplug.active, start).next().expect("some CPU of them is active");
-        self.rqs[ctx.cpu].distribute_prev = cpu;
+        let nr_cpus = self.nr_cpus();
+        let State { rqs, hotplug, .. } = &mut self.state;
+        let this_rq = &mut rqs[ctx.cpu];
+        let start = this_rq.distribution_start(nr_cpus);
+        let cpu = mask.iter_and_wrap_from(&hotplug.active, start).next().expect("some CPU of them is active");
+        this_rq.distribute_prev = cpu;
         cpu
     }
 
@@ -399,7 +402,10 @@ impl Sched {
         if class != old_class {
             match old_class {
                 SchedClass::Fair => self.detach_task_cfs_rq(ctx, task),
-                SchedClass::RealTime => self.switched_from_rt(task),
+                SchedClass::RealTime => {
+                    let p = &self.state.tasks[task];
+                    self.state.rqs[p.cpu].switched_from_rt(p);
+                }
                 SchedClass::Deadline => self.switched_from_dl(ctx, task),
                 SchedClass::Stop | SchedClass::Idle => {}
             }
@@ -419,8 +425,18 @@ impl Sched {
         let p = &self.tasks[task];
         match p.class {
             SchedClass::Fair => self.prio_changed_fair(ctx, rq, task, p.prio() - old_prio),
-            SchedClass::RealTime => self.prio_changed_rt(ctx, task, old_prio),
-            SchedClass::Deadline => self.prio_changed_dl(ctx, task),
+            SchedClass::RealTime => {
+                let State { rqs, tasks, .. } = &mut self.state;
+                if rqs[rq.cpu()].prio_changed_rt(tasks, task, old_prio) {
+                    self.resched_curr(ctx, rq.cpu());
+                }
+            }
+            SchedClass::Deadline => {
+                let State { rqs, tasks, rules, .. } = &mut self.state;
+                if rqs[rq.cpu()].prio_changed_dl(rules, tasks, task) {
+                    self.resched_curr(ctx, rq.cpu());
+                }
+            }
             SchedClass::Stop | SchedClass::Idle => {}
         }
     }

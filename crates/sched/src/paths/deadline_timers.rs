@@ -3,10 +3,12 @@
 //!
 //! Models `dl_task_timer()`, `dl_task_offline_migration()` and `inactive_task_timer()` (6.1), and `dl_server_timer()` (6.12).
 
+use crate::classes::deadline::server::fair_server;
 use crate::classes::fair::enqueue::EnqueueFlags;
 use crate::interface::ctx::Ctx;
 use crate::interface::eevdf::ServerStep;
 use crate::paths::sched::Sched;
+use crate::state::State;
 use crate::state::deadline::time_before;
 use crate::state::task::{SchedClass, TaskState};
 use crate::state::timers::{Timer, forward};
@@ -21,12 +23,15 @@ impl Sched {
     // `affinity` statement can do.
     pub(crate) fn dl_task_offline_migration(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> CpuId {
         let from = self.tasks[task].cpu;
-        let later = self.find_later_rq(ctx, task).filter(|&to| to != from && self.would_be_earliest(task, to));
+        let later = self
+            .find_later_rq(ctx, task)
+            .filter(|&to| to != from && self.rqs[to].dl.would_be_earliest(&self.tasks[task].dl));
         let any = || self.tasks[task].cpus_allowed.first_and(&self.hotplug.active);
         let to = later.or_else(any).unwrap_or_else(|| self.select_fallback_rq(ctx, from, task));
         self.sub_running_bw(ctx, from, task);
-        self.sub_rq_bw(from, task);
-        self.add_rq_bw(to, task);
+        let bw = self.tasks[task].dl.dl_bw;
+        self.rqs[from].dl.sub_rq_bw(bw);
+        self.rqs[to].dl.add_rq_bw(bw);
         self.add_running_bw(ctx, to, task);
         self.set_task_cpu(ctx, task, to);
         let _rq = self.rq_lock_clocked(ctx, to);
@@ -51,7 +56,8 @@ impl Sched {
         }
         let _rq = self.rq_lock_clocked(ctx, cpu);
         if !self.tasks[task].is_queued() {
-            self.replenish_dl_entity(ctx, cpu, task);
+            let State { rqs, tasks, .. } = &mut self.state;
+            tasks[task].dl.replenish(rqs[cpu].clock);
             return;
         }
         let cpu = if self.rqs[cpu].online { cpu } else { self.dl_task_offline_migration(ctx, task) };
@@ -63,7 +69,7 @@ impl Sched {
         } else {
             self.resched_curr(ctx, cpu);
         }
-        if !self.rqs[cpu].dl.pushable.is_empty() {
+        if !self.rqs[cpu].dl.pushable().is_empty() {
             self.push_dl_task(ctx, cpu);
         }
     }
@@ -77,7 +83,7 @@ impl Sched {
     ///    with an earlier deadline.
     fn dl_server_timer(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         const MIN_EXTENSION_NS: u64 = 1_000_000;
-        let server = self.fair_server(cpu);
+        let server = fair_server(cpu);
         let dl = &self.tasks[server].dl;
         if !dl.is_throttled || dl.dl_runtime == 0 {
             return;
@@ -85,7 +91,7 @@ impl Sched {
         let _rq = self.rq_lock_clocked(ctx, cpu);
         let clock = self.rqs[cpu].clock;
         let mut expires = self.rqs[ctx.cpu].timers.expired_at();
-        let resolution = self.hrtimer_resolution();
+        let resolution = self.timer_resolution_ns;
         let dl = &mut self.tasks[server].dl;
         if dl.server.is_armed {
             if time_before(clock, dl.latest_start().wrapping_sub(MIN_EXTENSION_NS)) {
@@ -100,7 +106,7 @@ impl Sched {
         self.enqueue_dl_entity(ctx, cpu, server, flags);
         self.report_server(ctx, cpu, step);
         self.resched_for_server(ctx, cpu);
-        if !self.rqs[cpu].dl.pushable.is_empty() {
+        if !self.rqs[cpu].dl.pushable().is_empty() {
             self.push_dl_task(ctx, cpu);
         }
     }
@@ -118,9 +124,11 @@ impl Sched {
         if !p.dl.server.is_server && (is_dead || p.class != SchedClass::Deadline) {
             if is_dead && is_non_contending {
                 self.sub_running_bw(ctx, cpu, task);
-                self.sub_rq_bw(cpu, task);
+                let State { rqs, tasks, .. } = &mut self.state;
+                rqs[cpu].dl.sub_rq_bw(tasks[task].dl.dl_bw);
             }
-            self.release_admitted(task);
+            let State { tasks, dl_root, hotplug, .. } = &mut self.state;
+            dl_root.release_admitted(&mut tasks[task].dl, &hotplug.active);
         } else if is_non_contending {
             self.sub_running_bw(ctx, cpu, task);
             self.tasks[task].dl.is_non_contending = false;

@@ -38,7 +38,7 @@ impl Sched {
                 }
                 CallFunction::RtPush { root_domain } => self.rto_push_irq_work(ctx, root_domain),
                 CallFunction::Unthrottle => self.unthrottle_queued(ctx),
-                CallFunction::Timers => self.retrigger_next_event(ctx),
+                CallFunction::Timers => self.rqs[ctx.cpu].timers.retrigger(ctx),
             }
         }
         self.activate_queued_wakeups(ctx);

@@ -32,7 +32,7 @@ impl Sched {
             self.pull_dl_task(ctx, cpu);
         }
         let rq = &self.rqs[cpu];
-        rq.dl.nr_running > 0 || self.tasks[rq.stop].is_queued()
+        rq.dl.nr_running() > 0 || self.tasks[rq.stop].is_queued()
     }
 
     /// Pushes tasks until none can be pushed.
@@ -47,7 +47,7 @@ impl Sched {
     /// reschedules instead.
     pub(crate) fn push_dl_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu];
-        let Some((_, task)) = rq.dl.pushable.first().filter(|_| rq.dl.overloaded) else { return false };
+        let Some((_, task)) = rq.dl.pushable().first().filter(|_| rq.dl.overloaded()) else { return false };
         let (p, curr) = (&self.tasks[task], &self.tasks[rq.curr]);
         let is_earlier = time_before(p.dl.deadline, curr.dl.deadline);
         if curr.class == SchedClass::Deadline && is_earlier && curr.nr_cpus_allowed > 1 {
@@ -55,7 +55,7 @@ impl Sched {
             return false;
         }
         let Some(target) = self.find_later_rq(ctx, task) else { return false };
-        if target == cpu || !self.would_be_earliest(task, target) {
+        if target == cpu || !self.rqs[target].dl.would_be_earliest(&self.tasks[task].dl) {
             return false;
         }
         self.move_pushed_task(ctx, task, target);
@@ -70,7 +70,7 @@ impl Sched {
         let mut has_pulled = false;
         let mut next = self.dl_root.overloaded_cpus.first();
         while let Some(source) = next {
-            if source != this_cpu && self.may_have_earlier_dl(source, this_cpu) {
+            if source != this_cpu && self.rqs[source].dl.may_have_earlier(&self.rqs[this_cpu].dl) {
                 let _theirs = self.rq_lock_charged(ctx, source);
                 if let Some(task) = self.find_pullable_dl_task(source, this_cpu, earliest_pulled) {
                     earliest_pulled = self.tasks[task].dl.deadline;
@@ -85,30 +85,24 @@ impl Sched {
         }
     }
 
-    /// Whether `source` may have a waiting task with an earlier deadline than all tasks of `this_cpu`.
-    fn may_have_earlier_dl(&self, source: CpuId, this_cpu: CpuId) -> bool {
-        let (source_dl, this_dl) = (&self.rqs[source].dl, &self.rqs[this_cpu].dl);
-        this_dl.nr_running == 0 || !time_before(this_dl.earliest_curr, source_dl.earliest_next)
-    }
-
     /// Returns the first waiting task of `source` that may use `this_cpu`. Its deadline must be before those
     /// of all tasks on `this_cpu` and of the tasks pulled so far, and the task must not be about to preempt
     /// on its own CPU.
     fn find_pullable_dl_task(&self, source: CpuId, this_cpu: CpuId, earliest_pulled: u64) -> Option<TaskId> {
         let rq = &self.rqs[source];
-        if rq.dl.nr_running <= 1 {
+        if rq.dl.nr_running() <= 1 {
             return None;
         }
         let may_come = |&task: &TaskId| {
             let p = &self.tasks[task];
             !p.on_cpu && p.cpus_allowed.contains(this_cpu)
         };
-        let task = rq.dl.pushable.iter().find(may_come)?;
+        let task = rq.dl.pushable().iter().find(may_come)?;
         let (p, curr) = (&self.tasks[task], &self.tasks[rq.curr]);
         // An idle task has no deadline: what is stored there is that of the fair server.
         let curr_deadline = if curr.class == SchedClass::Idle { 0 } else { curr.dl.deadline };
         let is_wanted = time_before(p.dl.deadline, earliest_pulled)
-            && self.would_be_earliest(task, this_cpu)
+            && self.rqs[this_cpu].dl.would_be_earliest(&p.dl)
             && !time_before(p.dl.deadline, curr_deadline);
         is_wanted.then_some(task)
     }

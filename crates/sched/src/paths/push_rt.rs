@@ -7,6 +7,7 @@
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
+use crate::rules::realtime::is_curr_in_the_way;
 use crate::state::prio::Prio;
 use crate::types::features::Feature;
 use crate::types::ids::{CpuId, TaskId};
@@ -25,16 +26,16 @@ impl Sched {
     /// reschedules.
     fn push_rt_task(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
         let rq = &self.rqs[cpu];
-        if !rq.rt.overloaded {
+        if !rq.rt.overloaded() {
             return false;
         }
-        let Some((prio, task)) = rq.rt.pushable.first() else { return false };
+        let Some((prio, task)) = rq.rt.pushable().first() else { return false };
         if prio < self.tasks[rq.curr].prio() {
             self.resched_curr(ctx, cpu);
             return false;
         }
         let Some(target) = self.find_lowest_rq(ctx, task) else { return false };
-        if target == cpu || self.rqs[target].rt.highest_curr <= prio {
+        if target == cpu || self.rqs[target].rt.highest_curr() <= prio {
             return false;
         }
         self.move_pushed_task(ctx, task, target);
@@ -61,7 +62,7 @@ impl Sched {
         let mut next = self.rt_root.overload.cpus().first();
         while let Some(cpu) = next {
             let (cpu_rt, this_rt) = (&self.rqs[cpu].rt, &self.rqs[this_cpu].rt);
-            if cpu != this_cpu && cpu_rt.highest_next < this_rt.highest_curr {
+            if cpu != this_cpu && cpu_rt.highest_next() < this_rt.highest_curr() {
                 let _theirs = self.rq_lock_charged(ctx, cpu);
                 if let Some(task) = self.task_to_pull(cpu, this_cpu) {
                     self.move_pushed_task(ctx, task, this_cpu);
@@ -81,8 +82,8 @@ impl Sched {
             !p.on_cpu && p.cpus_allowed.contains(to)
         };
         let rq = &self.rqs[from];
-        let (prio, task) = rq.rt.pushable.iter().find(may_come)?;
-        let is_above_all = prio < self.rqs[to].rt.highest_curr;
+        let (prio, task) = rq.rt.pushable().iter().find(may_come)?;
+        let is_above_all = prio < self.rqs[to].rt.highest_curr();
         let preempts_at_home = prio < self.tasks[rq.curr].prio();
         (is_above_all && !preempts_at_home).then_some(task)
     }
@@ -101,7 +102,7 @@ impl Sched {
 
     /// Handles a push request on the executing CPU.
     pub(crate) fn push_if_waiting(&mut self, ctx: &mut Ctx<'_>) {
-        if self.rqs[ctx.cpu].rt.pushable.first().is_some() {
+        if self.rqs[ctx.cpu].rt.pushable().first().is_some() {
             self.push_rt_tasks(ctx, ctx.cpu);
         }
     }
@@ -110,17 +111,17 @@ impl Sched {
     /// whether the CPU has real-time work, in which case lower classes need not balance.
     pub(crate) fn balance_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> bool {
         let p = &self.tasks[prev];
-        if !p.rt.on_rq && self.rqs[cpu].online && self.rqs[cpu].rt.highest_curr > p.prio() {
+        if !p.rt.on_rq && self.rqs[cpu].online && self.rqs[cpu].rt.highest_curr() > p.prio() {
             self.pull_rt_task(ctx, cpu);
         }
-        self.rqs[cpu].rt.queued
+        self.rqs[cpu].rt.is_runnable()
     }
 
     /// Pushes a woken task at once if it will not run soon on this CPU.
     pub(crate) fn task_woken_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        let p = &self.tasks[task];
-        let has_to_wait = !p.on_cpu && !self.rqs[cpu].need_resched && p.nr_cpus_allowed > 1;
-        if has_to_wait && self.is_curr_in_the_way(cpu, task) {
+        let (p, rq) = (&self.tasks[task], &self.rqs[cpu]);
+        let has_to_wait = !p.on_cpu && !rq.need_resched && p.nr_cpus_allowed > 1;
+        if has_to_wait && is_curr_in_the_way(&self.tasks[rq.curr], p) {
             self.push_rt_tasks(ctx, cpu);
         }
     }

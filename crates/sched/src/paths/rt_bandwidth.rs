@@ -13,7 +13,7 @@ impl Sched {
     /// Handles the expiry of the period timer. The timer continues while there is real-time work or used
     /// runtime to replenish.
     pub(crate) fn sched_rt_period_timer(&mut self, ctx: &mut Ctx<'_>) {
-        let period = self.rt_period().max(self.hrtimer_resolution());
+        let period = self.tunables.rt_period_ns().max(self.timer_resolution_ns);
         let nr_periods = forward(&mut self.rt_root.bandwidth.expires, ctx.now.0, period);
         if nr_periods > 0 && !self.do_sched_rt_period_timer(ctx, nr_periods) {
             self.rt_root.bandwidth.active = false;
@@ -32,19 +32,19 @@ impl Sched {
                 continue;
             }
             if !self.features.has(Feature::RtRuntimeShare) {
-                self.rqs[cpu].rt.borrowed = 0;
+                self.rqs[cpu].rt.reset_borrowed();
             }
             let rt = &self.rqs[cpu].rt;
-            if rt.rt_time == 0 && rt.nr_running == 0 {
+            if rt.rt_time() == 0 && rt.nr_running() == 0 {
                 continue;
             }
             let _rq = self.rq_lock_clocked(ctx, cpu);
             let may_run = self.end_rt_period(cpu, nr_periods);
             self.report_rt_throttling(ctx, cpu);
             let rt = &self.rqs[cpu].rt;
-            is_needed |= rt.rt_time > 0 || rt.nr_running > 0;
-            is_throttled |= rt.throttled;
-            if may_run && rt.nr_running > 0 {
+            is_needed |= rt.rt_time() > 0 || rt.nr_running() > 0;
+            is_throttled |= rt.throttled();
+            if may_run && rt.nr_running() > 0 {
                 self.enqueue_top_rt_rq(ctx, cpu);
                 self.resched_curr(ctx, cpu);
             }

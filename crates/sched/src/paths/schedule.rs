@@ -3,12 +3,14 @@
 //!
 //! Models `__schedule()`, `pick_next_task()`, `context_switch()` and their callers (6.1).
 
+use crate::classes::deadline::server::fair_server;
 use crate::classes::fair::enqueue::DequeueFlags;
 use crate::interface::ctx::{Ctx, Effect, PrevState};
 use crate::interface::eevdf::ServerStep;
 use crate::interface::probe::{Event, LagMoment};
 use crate::paths::newidle::{NewIdleResult, NewIdleSchedule, NewIdleSite};
 use crate::paths::sched::Sched;
+use crate::state::State;
 use crate::state::lock::RqGuard;
 use crate::state::task::{SchedClass, TaskState};
 use crate::types::ids::{CfsRqId, CpuId, TaskId};
@@ -63,7 +65,7 @@ impl Sched {
         let curr = rq.curr;
         match self.tasks[curr].class {
             SchedClass::Fair => self.yield_task_fair(ctx, &guard),
-            SchedClass::RealTime => self.yield_task_rt(ctx.cpu),
+            SchedClass::RealTime => self.state.rqs[ctx.cpu].yield_task_rt(&mut self.state.tasks),
             SchedClass::Deadline => self.yield_task_dl(ctx, &guard),
             SchedClass::Stop | SchedClass::Idle => {}
         }
@@ -161,9 +163,11 @@ impl Sched {
 
     fn context_switch(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
         ctx.charge(KernelOp::ContextSwitch);
-        self.rqs[cpu].nr_switches += 1;
-        self.set_curr(cpu, next);
-        self.sched_info_switch(cpu, prev, next);
+        let State { rqs, tasks, lb_cache, .. } = &mut self.state;
+        let rq = &mut rqs[cpu];
+        rq.nr_switches += 1;
+        rq.set_curr(lb_cache, next);
+        rq.sched_info_switch(tasks, prev, next);
         self.end_clock_skip_late(cpu);
         self.tasks[prev].on_cpu = false;
         self.tasks[next].on_cpu = true;
@@ -261,7 +265,7 @@ impl Sched {
                     let next = self.pick_next_task_fair(ctx, rq, prev);
                     return if is_idle { Some(next.unwrap_or(prev)) } else { next };
                 }
-                Some(server) if server == self.fair_server(cpu) => {
+                Some(server) if server == fair_server(cpu) => {
                     if let Some(task) = self.pick_task_eevdf(ctx, cpu) {
                         self.report_server(ctx, cpu, ServerStep::Picked);
                         self.start_fair_task(ctx, rq, prev, task);
@@ -278,7 +282,7 @@ impl Sched {
     fn first_above_fair(&self, cpu: CpuId) -> Option<TaskId> {
         let rq = &self.rqs[cpu];
         let stop = Some(rq.stop).filter(|stop| self.tasks[*stop].is_queued());
-        let real_time = || rq.rt.queued.then(|| rq.rt.queues.first()).flatten();
+        let real_time = || rq.rt.first_runnable();
         stop.or_else(|| rq.dl.tasks.first().map(|(_, task)| task)).or_else(real_time)
     }
 
@@ -294,7 +298,7 @@ impl Sched {
             return true;
         }
         if prev_class >= SchedClass::RealTime
-            && (self.balance_rt(ctx, cpu, prev) || has_stop(self) || self.rqs[cpu].dl.nr_running > 0)
+            && (self.balance_rt(ctx, cpu, prev) || has_stop(self) || self.rqs[cpu].dl.nr_running() > 0)
         {
             return true;
         }

@@ -30,7 +30,7 @@ impl Sched {
             self.rqs[cpu].timers.end_expired();
         }
         if self.rqs[cpu].timers.end_interrupt() {
-            self.program_timer(ctx);
+            self.rqs[ctx.cpu].timers.program(ctx);
         }
         self.run_softirqs(ctx);
     }

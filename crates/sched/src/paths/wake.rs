@@ -234,7 +234,7 @@ impl Sched {
         }
         if is_queued {
             self.tasks[task].remote_wakeup = migrated;
-            self.set_ttwu_pending(cpu, true);
+            self.state.rqs[cpu].set_ttwu_pending(&mut self.state.lb_cache, true);
             ctx.op_counts.touch_write(cpu);
             self.queue_call(ctx, cpu, CallFunction::Wake(task));
         } else {
@@ -305,7 +305,7 @@ impl Sched {
         // 6.12 clears it at the end, so that the CPU does not count as idle meanwhile.
         let is_last = self.rules.clears_ttwu_pending_last;
         if !is_last {
-            self.set_ttwu_pending(cpu, false);
+            self.state.rqs[cpu].set_ttwu_pending(&mut self.state.lb_cache, false);
         }
         let rq = self.rq_lock_clocked(ctx, cpu);
         while let Some(CallFunction::Wake(task)) = self.rqs[cpu].call_queue.pop_front() {
@@ -313,7 +313,7 @@ impl Sched {
             self.ttwu_do_activate(ctx, &rq, task, EnqueueFlags { migrated, ..EnqueueFlags::default() });
         }
         if is_last {
-            self.set_ttwu_pending(cpu, false);
+            self.state.rqs[cpu].set_ttwu_pending(&mut self.state.lb_cache, false);
         }
     }
 

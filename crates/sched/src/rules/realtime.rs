@@ -6,11 +6,13 @@
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::WakeFlags;
 use crate::state::State;
+use crate::state::rq::Rq;
 use crate::state::rt::RtRoot;
 use crate::state::rt::cpupri::CpuLevel;
-use crate::state::task::{SchedClass, Uclamp};
-use crate::state::topology::SdFlags;
+use crate::state::task::{SchedClass, Task, Uclamp};
+use crate::state::topology::{SchedDomains, SdFlags};
 use crate::types::ids::{CpuId, TaskId};
+use crate::types::tunables::Tunables;
 use crate::types::units::Capacity;
 
 impl State {
@@ -29,7 +31,7 @@ impl State {
         // Since 6.12 a deadline task does not count here.
         let curr = &self.tasks[self.rqs[prev].curr];
         let counts = !self.rules.rt_task_excludes_dl || curr.class != SchedClass::Deadline;
-        let is_blocked = counts && self.is_curr_in_the_way(prev, task);
+        let is_blocked = counts && is_curr_in_the_way(curr, &self.tasks[task]);
         if !is_blocked && self.rt_task_fits_capacity(task, prev) {
             return prev;
         }
@@ -37,15 +39,8 @@ impl State {
         if !is_blocked && !self.rt_task_fits_capacity(task, target) {
             return prev;
         }
-        let has_lower = self.tasks[task].prio() < self.rqs[target].rt.highest_curr;
+        let has_lower = self.tasks[task].prio() < self.rqs[target].rt.highest_curr();
         if has_lower { target } else { prev }
-    }
-
-    /// Whether the running task of a CPU has real-time priority or above and `task` cannot or should not
-    /// displace it.
-    pub(crate) fn is_curr_in_the_way(&self, cpu: CpuId, task: TaskId) -> bool {
-        let curr = &self.tasks[self.rqs[cpu].curr];
-        curr.has_rt_prio() && (curr.nr_cpus_allowed < 2 || curr.prio() <= self.tasks[task].prio())
     }
 
     /// Finds a CPU that runs at a lower priority than the task.
@@ -65,7 +60,7 @@ impl State {
             return None;
         }
         let (level, prev) = (CpuLevel::from_prio(p.prio()), p.cpu);
-        let minds_capacity = self.rt_minds_capacity();
+        let minds_capacity = self.domains.rt_minds_capacity(&self.tunables);
         let clamps = self.uclamp_eff(task);
         let RtRoot { cpupri, lowest, .. } = &mut self.rt_root;
         let found = if minds_capacity {
@@ -81,7 +76,9 @@ impl State {
             return Some(prev);
         }
         let this_cpu = Some(ctx.cpu).filter(|&cpu| lowest.contains(cpu));
-        let start = self.distribution_start(ctx.cpu);
+        let nr_cpus = self.rqs.len();
+        let this_rq = &mut self.rqs[ctx.cpu];
+        let start = this_rq.distribution_start(nr_cpus);
         let lowest = &self.rt_root.lowest;
         for sd in self.domains.chain(prev) {
             let domain = &self.domains.domains[sd];
@@ -92,7 +89,7 @@ impl State {
                 return Some(cpu);
             }
             if let Some(cpu) = lowest.iter_and_wrap_from(&domain.span, start).next() {
-                self.rqs[ctx.cpu].distribute_prev = cpu;
+                this_rq.distribute_prev = cpu;
                 return Some(cpu);
             }
         }
@@ -100,27 +97,36 @@ impl State {
             return this_cpu;
         }
         let cpu = lowest.iter_wrap_from(start).next()?;
-        self.rqs[ctx.cpu].distribute_prev = cpu;
+        this_rq.distribute_prev = cpu;
         Some(cpu)
-    }
-
-    /// Returns the CPU at which a distributed search begins (`cpumask_any_distribute()`). The first search
-    /// skips CPU 0.
-    pub(crate) fn distribution_start(&self, cpu: CpuId) -> CpuId {
-        let next = CpuId(self.rqs[cpu].distribute_prev.0 + 1);
-        if next.index() < self.rqs.len() { next } else { CpuId(0) }
-    }
-
-    /// Whether CPU capacity matters for real-time tasks: not before 5.6 (tunable `rt_any_cpu`).
-    fn rt_minds_capacity(&self) -> bool {
-        self.domains.asym_cpucapacity && !self.tunables.changes.rt_any_cpu
     }
 
     /// Whether a CPU has the capacity that a real-time task requests. Always true if all capacities are
     /// equal.
     fn rt_task_fits_capacity(&self, task: TaskId, cpu: CpuId) -> bool {
-        !self.rt_minds_capacity() || fits(self.uclamp_eff(task), self.rqs[cpu].cpu_capacity_orig)
+        !self.domains.rt_minds_capacity(&self.tunables) || fits(self.uclamp_eff(task), self.rqs[cpu].cpu_capacity_orig)
     }
+}
+
+impl SchedDomains {
+    /// Whether CPU capacity matters for real-time tasks: not before 5.6 (tunable `rt_any_cpu`).
+    fn rt_minds_capacity(&self, tunables: &Tunables) -> bool {
+        self.asym_cpucapacity && !tunables.changes.rt_any_cpu
+    }
+}
+
+impl Rq {
+    /// Returns the CPU at which a distributed search begins (`cpumask_any_distribute()`). The first search
+    /// skips CPU 0.
+    pub(crate) fn distribution_start(&self, nr_cpus: usize) -> CpuId {
+        let next = CpuId(self.distribute_prev.0 + 1);
+        if next.index() < nr_cpus { next } else { CpuId(0) }
+    }
+}
+
+/// Whether the running task of a CPU has real-time priority or above and `p` cannot or should not displace it.
+pub(crate) fn is_curr_in_the_way(curr: &Task, p: &Task) -> bool {
+    curr.has_rt_prio() && (curr.nr_cpus_allowed < 2 || curr.prio() <= p.prio())
 }
 
 /// Whether a capacity is enough for a real-time task with these clamps.

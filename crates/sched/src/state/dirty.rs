@@ -5,8 +5,11 @@
 //! Averages of cfs_rqs have no setter, because they change in the middle of other sums. Code that changes
 //! them calls `mark_cfs_rq_dirty()`.
 
-use crate::state::State;
-use crate::types::ids::{CfsRqId, CpuId, TaskId};
+use crate::state::lb_cache::LbCache;
+use crate::state::rq::Rq;
+use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::topology::RootDomain;
+use crate::types::ids::TaskId;
 use crate::types::units::Capacity;
 
 /// Number of queued tasks that a cfs_rq gains or loses.
@@ -19,70 +22,68 @@ pub(crate) struct TaskCounts {
     pub(crate) delayed: u32,
 }
 
-impl State {
-    /// Adds runnable tasks to a CPU: `add_nr_running()`. From two tasks on other CPUs might want to pull, so
+impl CfsRq {
+    /// Adds tasks to the cfs_rq.
+    ///
+    /// Marks nothing dirty: tasks that reach the root cfs_rq are runnable tasks of the CPU too, and
+    /// [`Rq::add_nr_running`] marks it.
+    #[inline]
+    pub(crate) fn count_tasks_in(&mut self, tasks: TaskCounts) {
+        self.h_nr_running += tasks.all;
+        self.h_nr_runnable += tasks.all - tasks.delayed;
+        self.idle_h_nr_running += tasks.idle;
+    }
+
+    /// Removes tasks from the cfs_rq, as [`CfsRq::count_tasks_in`] adds them.
+    #[inline]
+    pub(crate) fn count_tasks_out(&mut self, tasks: TaskCounts) {
+        self.h_nr_running -= tasks.all;
+        self.h_nr_runnable -= tasks.all - tasks.delayed;
+        self.idle_h_nr_running -= tasks.idle;
+    }
+}
+
+impl Rq {
+    /// Adds runnable tasks to the CPU: `add_nr_running()`. From two tasks on other CPUs might want to pull, so
     /// the root domain becomes overloaded.
     #[inline]
-    pub(crate) fn add_nr_running(&mut self, cpu: CpuId, nr: u32) {
-        self.lb_cache.mark_dirty(cpu);
-        let rq = &mut self.rqs[cpu];
-        let before = rq.nr_running;
-        rq.nr_running += nr;
+    pub(crate) fn add_nr_running(&mut self, lb_cache: &mut LbCache, root: &mut RootDomain, nr: u32) {
+        lb_cache.mark_dirty(self.cpu);
+        let before = self.nr_running;
+        self.nr_running += nr;
         // A CPU that goes offline is no longer in the root domain.
-        if before < 2 && rq.nr_running >= 2 && self.domains.root.span.contains(cpu) {
-            self.domains.root.overload = true;
+        if before < 2 && self.nr_running >= 2 && root.span.contains(self.cpu) {
+            root.overload = true;
         }
     }
 
-    /// Removes runnable tasks from a CPU: `sub_nr_running()`.
+    /// Removes runnable tasks from the CPU: `sub_nr_running()`.
     #[inline]
-    pub(crate) fn sub_nr_running(&mut self, cpu: CpuId, nr: u32) {
-        self.lb_cache.mark_dirty(cpu);
-        self.rqs[cpu].nr_running -= nr;
+    pub(crate) fn sub_nr_running(&mut self, lb_cache: &mut LbCache, nr: u32) {
+        lb_cache.mark_dirty(self.cpu);
+        self.nr_running -= nr;
     }
 
-    /// Adds tasks to a cfs_rq.
-    ///
-    /// Marks nothing dirty: tasks that reach the root cfs_rq are runnable tasks of the CPU too, and
-    /// [`State::add_nr_running`] marks it.
+    /// Sets the running task of the CPU.
     #[inline]
-    pub(crate) fn count_tasks_in(&mut self, cfs_rq: CfsRqId, tasks: TaskCounts) {
-        let queue = &mut self.cfs_rqs[cfs_rq];
-        queue.h_nr_running += tasks.all;
-        queue.h_nr_runnable += tasks.all - tasks.delayed;
-        queue.idle_h_nr_running += tasks.idle;
+    pub(crate) fn set_curr(&mut self, lb_cache: &mut LbCache, task: TaskId) {
+        lb_cache.mark_dirty(self.cpu);
+        self.curr = task;
     }
 
-    /// Removes tasks from a cfs_rq, as [`State::count_tasks_in`] adds them.
+    /// Sets whether a wake-up waits in the CPU's call-function queue.
     #[inline]
-    pub(crate) fn count_tasks_out(&mut self, cfs_rq: CfsRqId, tasks: TaskCounts) {
-        let queue = &mut self.cfs_rqs[cfs_rq];
-        queue.h_nr_running -= tasks.all;
-        queue.h_nr_runnable -= tasks.all - tasks.delayed;
-        queue.idle_h_nr_running -= tasks.idle;
+    pub(crate) fn set_ttwu_pending(&mut self, lb_cache: &mut LbCache, pending: bool) {
+        lb_cache.mark_dirty(self.cpu);
+        self.ttwu_pending = pending;
     }
 
-    /// Sets the running task of a CPU.
+    /// Sets the capacity that other classes and interrupts leave of the CPU.
     #[inline]
-    pub(crate) fn set_curr(&mut self, cpu: CpuId, task: TaskId) {
-        self.lb_cache.mark_dirty(cpu);
-        self.rqs[cpu].curr = task;
-    }
-
-    /// Sets whether a wake-up waits in a CPU's call-function queue.
-    #[inline]
-    pub(crate) fn set_ttwu_pending(&mut self, cpu: CpuId, pending: bool) {
-        self.lb_cache.mark_dirty(cpu);
-        self.rqs[cpu].ttwu_pending = pending;
-    }
-
-    /// Sets the capacity that other classes and interrupts leave of a CPU.
-    #[inline]
-    pub(crate) fn set_cpu_capacity(&mut self, cpu: CpuId, capacity: Capacity) {
-        let rq = &mut self.rqs[cpu];
-        if rq.cpu_capacity != capacity {
-            rq.cpu_capacity = capacity;
-            self.lb_cache.mark_dirty(cpu);
+    pub(crate) fn set_cpu_capacity(&mut self, lb_cache: &mut LbCache, capacity: Capacity) {
+        if self.cpu_capacity != capacity {
+            self.cpu_capacity = capacity;
+            lb_cache.mark_dirty(self.cpu);
         }
     }
 }

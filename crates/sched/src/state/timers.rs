@@ -142,6 +142,30 @@ impl TimerQueue {
         let expires = first.map_or(Nanos::NEVER.0, |(at, _)| at);
         core::mem::replace(&mut self.expires_next, expires) != expires
     }
+
+    /// Cancels a timer of this queue, which is that of `cpu`: `hrtimer_try_to_cancel()`. Returns whether it was
+    /// armed.
+    pub(crate) fn cancel(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, timer: Timer) -> bool {
+        if self.running == Some(timer) || !self.remove(timer) {
+            return false;
+        }
+        if cpu == ctx.cpu && self.next == Some(timer) && self.reevaluate() {
+            self.program(ctx);
+        }
+        true
+    }
+
+    /// Programs the hardware timer of the executing CPU, whose queue this is, for its first timer.
+    pub(crate) fn program(&self, ctx: &mut Ctx<'_>) {
+        ctx.charge(KernelOp::HrtimerProgram);
+        ctx.emit(Effect::ArmTimer { cpu: ctx.cpu, at: Nanos(self.expires_next) });
+    }
+
+    /// Reprograms the hardware after timers have come from a CPU that went offline: `retrigger_next_event()`.
+    pub(crate) fn retrigger(&mut self, ctx: &mut Ctx<'_>) {
+        self.reevaluate();
+        self.program(ctx);
+    }
 }
 
 impl State {
@@ -159,25 +183,12 @@ impl State {
         }
         if was_next {
             if queue.reevaluate() {
-                self.program_timer(ctx);
+                queue.program(ctx);
             }
         } else if is_first && at_ns < queue.expires_next {
             (queue.next, queue.expires_next) = (Some(timer), at_ns);
-            self.program_timer(ctx);
+            queue.program(ctx);
         }
-    }
-
-    /// Cancels a timer that was started last on `cpu`: `hrtimer_try_to_cancel()`. Returns whether it was
-    /// armed.
-    pub(crate) fn cancel_timer(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, timer: Timer) -> bool {
-        let queue = &mut self.rqs[cpu].timers;
-        if queue.running == Some(timer) || !queue.remove(timer) {
-            return false;
-        }
-        if cpu == ctx.cpu && queue.next == Some(timer) && queue.reevaluate() {
-            self.program_timer(ctx);
-        }
-        true
     }
 
     /// Moves the timers of the executing CPU, which goes offline, to `heir`. An interrupt makes `heir`
@@ -195,21 +206,10 @@ impl State {
         self.queue_call(ctx, heir, CallFunction::Timers);
     }
 
-    /// Reprograms the hardware after timers have come from a CPU that went offline: `retrigger_next_event()`.
-    pub(crate) fn retrigger_next_event(&mut self, ctx: &mut Ctx<'_>) {
-        self.rqs[ctx.cpu].timers.reevaluate();
-        self.program_timer(ctx);
-    }
-
     /// Sets the shortest interval by which timers are forwarded (`hrtimer_resolution`): 1 ns with
     /// high-resolution timers, which is the default, and a tick without them.
     pub fn set_timer_resolution(&mut self, resolution: Nanos) {
         self.timer_resolution_ns = resolution.0;
-    }
-
-    /// Shortest interval by which a timer is forwarded, in ns: `hrtimer_resolution`.
-    pub(crate) const fn hrtimer_resolution(&self) -> u64 {
-        self.timer_resolution_ns
     }
 
     /// CPU that started a timer last, for timers that are not bound to a CPU.
@@ -222,12 +222,5 @@ impl State {
             Timer::CfsPeriod(group) => Some(&mut self.groups[group].bandwidth.period_timer_cpu),
             Timer::CfsSlack(group) => Some(&mut self.groups[group].bandwidth.slack_timer_cpu),
         }
-    }
-
-    /// Programs the hardware timer of the executing CPU for the CPU's first timer.
-    pub(crate) fn program_timer(&self, ctx: &mut Ctx<'_>) {
-        ctx.charge(KernelOp::HrtimerProgram);
-        let at = Nanos(self.rqs[ctx.cpu].timers.expires_next);
-        ctx.emit(Effect::ArmTimer { cpu: ctx.cpu, at });
     }
 }

@@ -95,7 +95,7 @@ impl State {
         let sum = match domain.child {
             None => {
                 let capacity = scale_rt_capacity(&self.rqs[cpu], self.rules);
-                self.set_cpu_capacity(cpu, capacity);
+                self.rqs[cpu].set_cpu_capacity(&mut self.lb_cache, capacity);
                 CapacitySum::NONE.with(capacity, capacity, capacity)
             }
             Some(child) if self.domains.domains[child].flags.contains(SdFlags::OVERLAP) => self.capacity_of_cpus(group),

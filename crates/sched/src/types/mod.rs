@@ -8,6 +8,7 @@ pub mod arena;
 pub mod commits;
 pub mod cpumask;
 pub mod features;
+pub(crate) mod getters;
 pub mod idle_type;
 pub mod ids;
 pub mod kernel_rules;

@@ -201,6 +201,11 @@ impl Tunables {
         }
     }
 
+    /// Period of the real-time runtime limit, in ns.
+    pub(crate) const fn rt_period_ns(&self) -> u64 {
+        self.rt_period_us * 1000
+    }
+
     /// Time slice of SCHED_RR in ticks of this length, rounded up.
     pub const fn rr_timeslice_ticks(&self, tick_ns: u64) -> u64 {
         (self.rr_timeslice_ms * 1_000_000).div_ceil(tick_ns)

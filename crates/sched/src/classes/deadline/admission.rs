@@ -10,8 +10,12 @@ use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::deadline::entity::{time_before, to_ratio};
-use crate::state::task::{Policy, SchedClass};
+use crate::state::rq::Rq;
+use crate::state::task::{Policy, SchedClass, Task};
+use crate::types::arena::Arena;
 use crate::types::ids::{CpuId, TaskId};
+use crate::types::kernel_rules::KernelRules;
+use crate::types::tunables::Tunables;
 use crate::types::units::{Capacity, SCHED_CAPACITY_SCALE, cap_scale};
 use core::fmt;
 
@@ -58,19 +62,19 @@ impl fmt::Display for PolicyError {
 
 impl core::error::Error for PolicyError {}
 
-impl State {
-    /// Checks the parameters of a policy. A period of 0 becomes the deadline.
-    pub(crate) fn check_policy(policy: Policy) -> Result<Policy, PolicyError> {
-        let Policy::Deadline { runtime, deadline, period } = policy else { return Ok(policy) };
-        let period = if period.0 == 0 { deadline } else { period };
-        let is_ordered = MIN_RUNTIME_NS <= runtime.0 && runtime <= deadline && deadline <= period;
-        if is_ordered && (MIN_PERIOD_NS..=MAX_PERIOD_NS).contains(&period.0) {
-            Ok(Policy::Deadline { runtime, deadline, period })
-        } else {
-            Err(PolicyError::BadParameters)
-        }
+/// Checks the parameters of a policy. A period of 0 becomes the deadline.
+pub(crate) fn check_policy(policy: Policy) -> Result<Policy, PolicyError> {
+    let Policy::Deadline { runtime, deadline, period } = policy else { return Ok(policy) };
+    let period = if period.0 == 0 { deadline } else { period };
+    let is_ordered = MIN_RUNTIME_NS <= runtime.0 && runtime <= deadline && deadline <= period;
+    if is_ordered && (MIN_PERIOD_NS..=MAX_PERIOD_NS).contains(&period.0) {
+        Ok(Policy::Deadline { runtime, deadline, period })
+    } else {
+        Err(PolicyError::BadParameters)
     }
+}
 
+impl State {
     /// Checks that the affinity of a task permits a deadline policy: it must include all CPUs, as the system
     /// call requires.
     ///
@@ -119,16 +123,17 @@ impl State {
             return Err(PolicyError::NoBandwidth);
         }
         let replaced = if has_dl_policy { old_bw } else { 0 };
-        let wanted = self.dl_root.total_bw.wrapping_sub(replaced).wrapping_add(new_bw);
+        let wanted = self.dl_root.total_bw().wrapping_sub(replaced).wrapping_add(new_bw);
         if self.dl_bandwidth_limit().is_some_and(|limit| limit < wanted) {
             return Err(PolicyError::NoBandwidth);
         }
-        let is_still_admitted = has_dl_policy || self.is_inactive_timer_active(task);
+        let is_still_admitted = has_dl_policy || p.dl.is_inactive_timer_active(&self.rqs, task);
         let released = if is_still_admitted { old_bw } else { 0 };
-        self.sub_admitted(released);
-        self.add_admitted(new_bw);
-        if has_dl_policy {
-            self.change_utilization(ctx, task, new_bw);
+        self.dl_root.sub_admitted(released, &self.hotplug.active);
+        self.dl_root.add_admitted(new_bw, &self.hotplug.active);
+        // A queued task is dequeued and enqueued for the change anyway.
+        if has_dl_policy && !p.is_queued() {
+            self.replace_rq_bw(ctx, p.cpu, task, new_bw);
         }
         Ok(())
     }
@@ -137,44 +142,20 @@ impl State {
     /// without a limit of real-time runtime. Slower CPUs contribute less; before 5.9 all CPUs contribute the
     /// same.
     pub(crate) fn dl_bandwidth_limit(&self) -> Option<u64> {
-        self.dl_bandwidth_of(self.active_capacity())
-    }
-
-    /// Total capacity of the active CPUs, as admission control counts it.
-    pub(crate) fn active_capacity(&self) -> Capacity {
-        self.hotplug.active.iter().map(|cpu| self.admitted_capacity(cpu)).sum()
-    }
-
-    /// Capacity of a CPU, as admission control counts it.
-    pub(crate) fn admitted_capacity(&self, cpu: CpuId) -> Capacity {
-        if self.tunables.changes.dl_any_cpu { SCHED_CAPACITY_SCALE } else { self.rqs[cpu].cpu_capacity_orig }
-    }
-
-    /// Returns the bandwidth that deadline tasks may have on CPUs of this capacity.
-    pub(crate) fn dl_bandwidth_of(&self, capacity: Capacity) -> Option<u64> {
-        let runtime_us = u64::try_from(self.tunables.rt_runtime_us).ok()?;
-        Some(cap_scale(to_ratio(self.tunables.rt_period_us * 1000, runtime_us * 1000), capacity))
-    }
-
-    /// Changes the bandwidth of a deadline task that is not queued. A queued task is dequeued and enqueued
-    /// for the change anyway.
-    fn change_utilization(&mut self, ctx: &mut Ctx<'_>, task: TaskId, new_bw: u64) {
-        let p = &self.tasks[task];
-        if p.is_queued() {
-            return;
-        }
-        let cpu = p.cpu;
-        self.replace_rq_bw(ctx, cpu, task, new_bw);
+        let counts_all = self.tunables.changes.dl_any_cpu;
+        let capacity = |cpu| if counts_all { SCHED_CAPACITY_SCALE } else { self.rqs[cpu].cpu_capacity_orig };
+        self.tunables.dl_bandwidth_of(self.hotplug.active.iter().map(capacity).sum())
     }
 
     /// Replaces the bandwidth of a task or server on its CPU (`dl_rq_change_utilization()`).
     pub(super) fn replace_rq_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, new_bw: u64) {
         if self.tasks[task].dl.is_non_contending {
             self.sub_running_bw(ctx, cpu, task);
-            self.clear_non_contending(ctx, task);
+            self.tasks[task].dl.clear_non_contending(ctx, &mut self.rqs, task);
         }
-        self.sub_rq_bw(cpu, task);
-        self.rqs[cpu].dl.this_bw += new_bw;
+        let dl = &mut self.rqs[cpu].dl;
+        dl.sub_rq_bw(self.tasks[task].dl.dl_bw);
+        dl.add_rq_bw(new_bw);
     }
 
     /// Handles a task that has left the class. Its bandwidth stays admitted until its zero-lag time. If it
@@ -189,11 +170,11 @@ impl State {
             if self.tasks[task].dl.is_non_contending {
                 self.sub_running_bw(ctx, cpu, task);
             }
-            self.sub_rq_bw(cpu, task);
+            self.rqs[cpu].dl.sub_rq_bw(self.tasks[task].dl.dl_bw);
         }
         self.tasks[task].dl.is_non_contending = false;
         let rq = &mut self.rqs[cpu];
-        if is_queued && rq.dl.nr_running == 0 {
+        if is_queued && rq.dl.nr_running() == 0 {
             rq.callbacks.queue(BalanceCallback::DlPull);
         }
     }
@@ -201,21 +182,22 @@ impl State {
     /// Handles a task that has entered the class: it may preempt, and tasks are pushed away if its CPU is
     /// overloaded.
     pub(crate) fn switched_to_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        self.cancel_inactive_timer(ctx, task);
         let p = &self.tasks[task];
+        p.dl.cancel_inactive_timer(ctx, &mut self.rqs, task);
         let cpu = p.cpu;
+        let rq = &mut self.rqs[cpu];
         if !p.is_queued() {
-            self.add_rq_bw(cpu, task);
+            rq.dl.add_rq_bw(p.dl.dl_bw);
             return;
         }
-        let curr = self.rqs[cpu].curr;
+        let curr = rq.curr;
         if curr == task {
             let now = self.rq_clock_pelt(cpu);
             self.update_dl_rq_load_avg(ctx, cpu, now, false);
             return;
         }
-        if p.nr_cpus_allowed > 1 {
-            self.queue_push_dl_tasks_if_overloaded(cpu);
+        if p.nr_cpus_allowed > 1 && rq.dl.overloaded() && !rq.dl.pushable().is_empty() {
+            rq.callbacks.queue(BalanceCallback::DlPush);
         }
         if self.tasks[curr].class == SchedClass::Deadline {
             self.check_preempt_curr_dl(ctx, cpu, task);
@@ -223,34 +205,33 @@ impl State {
             self.resched_curr(ctx, cpu);
         }
     }
+}
 
-    /// Handles changed parameters of a task of the class, whose deadline may now be later than others.
-    pub(crate) fn prio_changed_dl(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let p = &self.tasks[task];
-        let (cpu, deadline, is_queued) = (p.cpu, p.dl.deadline, p.is_queued());
-        let rq = &mut self.rqs[cpu];
-        let is_current = rq.curr == task;
-        if !is_queued && (self.rules.dl_change_reschedules_others || !is_current) {
-            return;
+impl Rq {
+    /// Handles changed parameters of a task of the class, whose deadline may now be later than others. Returns whether
+    /// the CPU must reschedule.
+    pub(crate) fn prio_changed_dl(&mut self, rules: &KernelRules, tasks: &Arena<TaskId, Task>, task: TaskId) -> bool {
+        let p = &tasks[task];
+        let is_current = self.curr == task;
+        if !p.is_queued() && (rules.dl_change_reschedules_others || !is_current) {
+            return false;
         }
-        if !rq.dl.overloaded {
-            rq.callbacks.queue(BalanceCallback::DlPull);
+        if !self.dl.overloaded() {
+            self.callbacks.queue(BalanceCallback::DlPull);
         }
-        let curr = &self.tasks[rq.curr];
-        let needs_resched = if self.rules.dl_change_reschedules_others && !is_current {
-            curr.class != SchedClass::Deadline || time_before(deadline, curr.dl.deadline)
+        if rules.dl_change_reschedules_others && !is_current {
+            let curr = &tasks[self.curr];
+            curr.class != SchedClass::Deadline || time_before(p.dl.deadline, curr.dl.deadline)
         } else {
-            time_before(rq.dl.earliest_curr, deadline)
-        };
-        if needs_resched {
-            self.resched_curr(ctx, cpu);
+            time_before(self.dl.earliest_curr(), p.dl.deadline)
         }
     }
+}
 
-    fn queue_push_dl_tasks_if_overloaded(&mut self, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu];
-        if rq.dl.overloaded && !rq.dl.pushable.is_empty() {
-            rq.callbacks.queue(BalanceCallback::DlPush);
-        }
+impl Tunables {
+    /// Returns the bandwidth that deadline tasks may have on CPUs of this capacity; `None` without a limit.
+    pub(crate) fn dl_bandwidth_of(&self, capacity: Capacity) -> Option<u64> {
+        let runtime_us = u64::try_from(self.rt_runtime_us).ok()?;
+        Some(cap_scale(to_ratio(self.rt_period_ns(), runtime_us * 1000), capacity))
     }
 }

@@ -14,32 +14,22 @@ use crate::state::timers::Timer;
 use crate::types::ids::{CpuId, TaskId};
 
 impl State {
+    /// Adds the bandwidth of a task that becomes active to that in use on its CPU.
     pub(crate) fn add_running_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        if self.tasks[task].dl.is_special {
-            return;
+        let dl = &self.tasks[task].dl;
+        if !dl.is_special {
+            self.rqs[cpu].dl.add_running_bw(dl.dl_bw);
+            self.cpufreq_update_util(ctx, cpu);
         }
-        self.rqs[cpu].dl.running_bw += self.tasks[task].dl.dl_bw;
-        self.cpufreq_update_util(ctx, cpu);
     }
 
+    /// Subtracts the bandwidth of a task that is no longer active from that in use on its CPU.
     pub(crate) fn sub_running_bw(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        if self.tasks[task].dl.is_special {
-            return;
+        let dl = &self.tasks[task].dl;
+        if !dl.is_special {
+            self.rqs[cpu].dl.sub_running_bw(dl.dl_bw);
+            self.cpufreq_update_util(ctx, cpu);
         }
-        let dl_bw = self.tasks[task].dl.dl_bw;
-        let dl = &mut self.rqs[cpu].dl;
-        dl.running_bw = dl.running_bw.saturating_sub(dl_bw);
-        self.cpufreq_update_util(ctx, cpu);
-    }
-
-    pub(crate) fn add_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
-        self.rqs[cpu].dl.this_bw += self.tasks[task].dl.dl_bw;
-    }
-
-    pub(crate) fn sub_rq_bw(&mut self, cpu: CpuId, task: TaskId) {
-        let dl_bw = self.tasks[task].dl.dl_bw;
-        let dl = &mut self.rqs[cpu].dl;
-        dl.this_bw = dl.this_bw.saturating_sub(dl_bw);
     }
 
     /// Marks a task as active when it wakes up on a CPU.
@@ -47,16 +37,15 @@ impl State {
     /// A task that came from another CPU (`flags.migrated`) brings its bandwidth with it. For a task that is
     /// still active only the timer is stopped.
     pub(crate) fn task_contending(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
-        let dl = &self.tasks[task].dl;
+        let dl = &mut self.tasks[task].dl;
         if dl.dl_runtime == 0 {
             return;
         }
-        let is_non_contending = dl.is_non_contending;
         if flags.migrated {
-            self.add_rq_bw(cpu, task);
+            self.rqs[cpu].dl.add_rq_bw(dl.dl_bw);
         }
-        if is_non_contending {
-            self.clear_non_contending(ctx, task);
+        if dl.is_non_contending {
+            dl.clear_non_contending(ctx, &mut self.rqs, task);
         } else {
             self.add_running_bw(ctx, cpu, task);
         }
@@ -76,7 +65,7 @@ impl State {
             return;
         }
         let zero_lag_after = p.dl.zero_lag_after(self.rqs[cpu].clock);
-        if zero_lag_after >= 0 && !self.is_inactive_timer_active(task) {
+        if zero_lag_after >= 0 && !p.dl.is_inactive_timer_active(&self.rqs, task) {
             self.tasks[task].dl.is_non_contending = true;
             let at = ctx.now.0.wrapping_add(zero_lag_after as u64);
             self.start_timer(ctx, Timer::DlInactive(task), at);
@@ -88,34 +77,13 @@ impl State {
         if is_server {
             return;
         }
+        let dl = &mut self.tasks[task].dl;
         if state == TaskState::Dead {
-            self.sub_rq_bw(cpu, task);
+            self.rqs[cpu].dl.sub_rq_bw(dl.dl_bw);
         }
         if !is_deadline || state == TaskState::Dead {
-            self.release_admitted(task);
+            self.dl_root.release_admitted(dl, &self.hotplug.active);
         }
-    }
-
-    /// Stops the inactive timer of a task that becomes active again or moves to another CPU.
-    pub(crate) fn clear_non_contending(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        self.tasks[task].dl.is_non_contending = false;
-        self.cancel_inactive_timer(ctx, task);
-    }
-
-    pub(crate) fn cancel_inactive_timer(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let cpu = self.tasks[task].dl.inactive_timer_cpu;
-        self.cancel_timer(ctx, cpu, Timer::DlInactive(task));
-    }
-
-    pub(crate) fn is_inactive_timer_active(&self, task: TaskId) -> bool {
-        let cpu = self.tasks[task].dl.inactive_timer_cpu;
-        self.rqs[cpu].timers.is_active(Timer::DlInactive(task))
-    }
-
-    /// Releases the admitted bandwidth of a task and clears its parameters.
-    pub(crate) fn release_admitted(&mut self, task: TaskId) {
-        self.sub_admitted(self.tasks[task].dl.dl_bw);
-        self.tasks[task].dl.clear_parameters();
     }
 
     /// Moves the bandwidth of a woken task away from its previous CPU. The task does not count as active
@@ -129,8 +97,8 @@ impl State {
         if p.dl.is_non_contending {
             let _rq = self.rq_lock_clocked(ctx, cpu);
             self.sub_running_bw(ctx, cpu, task);
-            self.clear_non_contending(ctx, task);
+            self.tasks[task].dl.clear_non_contending(ctx, &mut self.rqs, task);
         }
-        self.sub_rq_bw(cpu, task);
+        self.rqs[cpu].dl.sub_rq_bw(self.tasks[task].dl.dl_bw);
     }
 }

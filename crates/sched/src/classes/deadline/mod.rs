@@ -8,7 +8,6 @@
 
 pub mod admission;
 pub(crate) mod bandwidth;
-pub(crate) mod pushable;
 pub(crate) mod reclaim;
 pub(crate) mod replenish;
 pub(crate) mod run;

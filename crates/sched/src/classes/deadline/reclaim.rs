@@ -2,13 +2,16 @@
 //! Greedy reclamation of unused bandwidth (GRUB): tasks with `SCHED_FLAG_RECLAIM` consume their budgets more
 //! slowly while other tasks leave bandwidth unused.
 //!
-//! Models `grub_reclaim()`, `init_dl_rq_bw_ratio()`, `__dl_add()` and `__dl_sub()` (6.1). The rule is that of
+//! Models `grub_reclaim()` and `init_dl_rq_bw_ratio()` (6.1). The rule is that of
 //! Abeni, Lipari, Parri and Sun, "Multicore CPU Reclaiming: Parallel or Sequential?" (2016), in the form of
 //! the kernel's Documentation/scheduler/sched-deadline.rst, 2.2.
 
 use crate::state::State;
 use crate::state::deadline::entity::{BW_SHIFT, to_ratio};
-use crate::types::ids::{CpuId, TaskId};
+use crate::state::deadline::{DlRoot, DlRq};
+use crate::types::ids::TaskId;
+use crate::types::kernel_rules::KernelRules;
+use crate::types::tunables::Tunables;
 
 /// Bandwidth of a whole CPU.
 const BW_UNIT: u64 = 1 << BW_SHIFT;
@@ -20,32 +23,10 @@ impl State {
     pub fn set_reclaims(&mut self, task: TaskId, reclaims: bool) {
         self.tasks[task].dl.next_reclaims = reclaims;
     }
+}
 
-    /// Adds admitted bandwidth, in equal parts on all active CPUs.
-    pub(crate) fn add_admitted(&mut self, bw: u64) {
-        let nr_cpus = self.hotplug.active.weight() as u64;
-        let root = &mut self.dl_root;
-        root.total_bw = root.total_bw.wrapping_add(bw);
-        root.admitted_per_cpu = root.admitted_per_cpu.wrapping_add(bw / nr_cpus);
-    }
-
-    /// Removes admitted bandwidth, in equal parts from all active CPUs.
-    pub(crate) fn sub_admitted(&mut self, bw: u64) {
-        let nr_cpus = self.hotplug.active.weight() as u64;
-        let root = &mut self.dl_root;
-        root.total_bw = root.total_bw.wrapping_sub(bw);
-        root.admitted_per_cpu = root.admitted_per_cpu.wrapping_sub(bw / nr_cpus);
-    }
-
-    /// Redistributes the admitted bandwidth after a change of the number of active CPUs.
-    // DIFFERS: when sched domains are rebuilt, fairlab distributes the admitted deadline bandwidth over the
-    // active CPUs. 6.1 subtracts it a second time, so that less and less bandwidth can be reclaimed.
-    pub(crate) fn spread_admitted(&mut self) {
-        let nr_cpus = self.hotplug.active.weight() as u64;
-        self.dl_root.admitted_per_cpu = self.tasks.iter().map(|p| p.dl.dl_bw / nr_cpus).sum();
-    }
-
-    /// Returns the budget that a reclaiming task consumes while it runs for `delta_ns`.
+impl DlRq {
+    /// Returns the budget that a reclaiming task with the bandwidth `own` consumes while it runs for `delta_ns`.
     ///
     /// The time is multiplied by `max(u / u_max, 1 - u_inactive - u_extra)`. `u` is the task's bandwidth,
     /// `u_max` the bandwidth that deadline tasks may have on a CPU, `u_inactive` the bandwidth of the CPU's
@@ -54,14 +35,19 @@ impl State {
     // task may reclaim, because the server exists when the runqueue is attached to its root domain
     // (`__dl_server_attach_root()`). Fairlab counts it once, so a reclaiming task runs longer: 7.6 instead of 6.3 ms of
     // each 10 ms if it has a fifth of a CPU and is alone.
-    pub(crate) fn grub_reclaim(&self, cpu: CpuId, task: TaskId, delta_ns: u64) -> u64 {
-        let dl = &self.rqs[cpu].dl;
-        let (ratio, most) = self.reclaimable();
-        let u_inactive = dl.this_bw.wrapping_sub(dl.running_bw);
-        let u_extra = most.wrapping_sub(self.dl_root.admitted_per_cpu);
-        let own = self.tasks[task].dl.dl_bw;
+    pub(crate) fn grub_reclaim(
+        &self,
+        root: &DlRoot,
+        limits: &Tunables,
+        rules: &KernelRules,
+        own: u64,
+        delta_ns: u64,
+    ) -> u64 {
+        let (ratio, most) = reclaimable(limits);
+        let u_inactive = self.this_bw().wrapping_sub(self.running_bw());
+        let u_extra = most.wrapping_sub(root.admitted_per_cpu());
         let unused = u_inactive.wrapping_add(u_extra);
-        if self.rules.reclaims_from_max_bw {
+        if rules.reclaims_from_max_bw {
             // 6.12 multiplies either share by the reciprocal.
             let share = if unused > most.wrapping_sub(own) { own } else { most - unused };
             return delta_ns.wrapping_mul((share * ratio) >> RATIO_SHIFT) >> BW_SHIFT;
@@ -70,11 +56,11 @@ impl State {
         let counts = if unused > BW_UNIT.wrapping_sub(least) { least } else { BW_UNIT - unused };
         delta_ns.wrapping_mul(counts) >> BW_SHIFT
     }
+}
 
-    /// Returns the bandwidth that deadline tasks may have on a CPU: its reciprocal, and the bandwidth itself.
-    fn reclaimable(&self) -> (u64, u64) {
-        let Ok(runtime_us) = u64::try_from(self.tunables.rt_runtime_us) else { return (1 << RATIO_SHIFT, BW_UNIT) };
-        let (runtime, period) = (runtime_us * 1000, self.tunables.rt_period_us * 1000);
-        (to_ratio(runtime, period) >> (BW_SHIFT - RATIO_SHIFT), to_ratio(period, runtime))
-    }
+/// Returns the bandwidth that deadline tasks may have on a CPU: its reciprocal, and the bandwidth itself.
+fn reclaimable(limits: &Tunables) -> (u64, u64) {
+    let Ok(runtime_us) = u64::try_from(limits.rt_runtime_us) else { return (1 << RATIO_SHIFT, BW_UNIT) };
+    let (runtime, period) = (runtime_us * 1000, limits.rt_period_ns());
+    (to_ratio(runtime, period) >> (BW_SHIFT - RATIO_SHIFT), to_ratio(period, runtime))
 }

@@ -11,7 +11,9 @@ use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::deadline::entity::time_before;
 use crate::state::lock::RqGuard;
-use crate::state::task::SchedClass;
+use crate::state::rq::Rq;
+use crate::state::task::{SchedClass, Task};
+use crate::types::arena::Arena;
 use crate::types::features::Feature;
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::units::cap_scale;
@@ -21,11 +23,11 @@ impl State {
     /// Enqueues a deadline task. It is pushable while it does not run.
     pub(crate) fn enqueue_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: EnqueueFlags) {
         flags.charge(ctx);
-        if self.prepare_dl_enqueue(ctx, task)
+        if self.tasks[task].prepare_dl_enqueue(ctx, &mut self.rqs, task)
             && self.enqueue_dl_entity(ctx, cpu, task, flags)
             && self.rqs[cpu].curr != task
         {
-            self.add_pushable_dl(cpu, task);
+            self.rqs[cpu].add_pushable_dl(&mut self.dl_root, &self.rules, task, &mut self.tasks[task]);
         }
     }
 
@@ -48,53 +50,34 @@ impl State {
             self.check_constrained_dl(ctx, cpu, task);
         }
         if is_migrating || flags.restore {
-            self.add_rq_bw(cpu, task);
+            self.rqs[cpu].dl.add_rq_bw(self.tasks[task].dl.dl_bw);
             self.add_running_bw(ctx, cpu, task);
         }
         if flags.wakeup {
             self.task_contending(ctx, cpu, task, flags);
         }
-        let dl = &self.tasks[task].dl;
+        let now = self.rqs[cpu].clock;
+        let dl = &mut self.tasks[task].dl;
         if dl.is_throttled && !flags.replenish && !dl.server.defers {
             return false;
         }
         if flags.wakeup {
-            self.update_dl_entity(cpu, task);
+            dl.update(now);
         } else if flags.replenish {
-            self.replenish_dl_entity(ctx, cpu, task);
-        } else if flags.restore
-            && self.tasks[task].dl.inherited.is_none()
-            && time_before(self.tasks[task].dl.deadline, self.rqs[cpu].clock)
-        {
-            self.setup_new_dl_entity(cpu, task);
+            dl.replenish(now);
+        } else if flags.restore && dl.inherited.is_none() && time_before(dl.deadline, now) {
+            dl.setup_new(now);
         }
-        if self.tasks[task].dl.is_throttled {
+        if dl.is_throttled {
             if self.start_dl_timer(ctx, task) {
                 return false;
             }
-            self.cancel_dl_timer(ctx, task);
-            self.tasks[task].dl.end_wait();
+            let dl = &mut self.tasks[task].dl;
+            dl.cancel_dl_timer(ctx, &mut self.rqs, task);
+            dl.end_wait();
         }
         self.queue_dl(cpu, task);
         true
-    }
-
-    /// Prepares the enqueue of a task that inherits, which is not throttled. Returns false for a task of
-    /// another class that has just stopped inheriting; such a task is not enqueued here.
-    fn prepare_dl_enqueue(&mut self, ctx: &mut Ctx<'_>, task: TaskId) -> bool {
-        let dl = &mut self.tasks[task].dl;
-        let inherits = dl.inherited.is_some();
-        if inherits {
-            if core::mem::take(&mut dl.is_throttled) {
-                self.cancel_dl_timer(ctx, task);
-            }
-            return true;
-        }
-        if self.tasks[task].policy.class() == SchedClass::Deadline {
-            return true;
-        }
-        self.tasks[task].dl.is_throttled = false;
-        false
     }
 
     pub(crate) fn dequeue_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
@@ -103,7 +86,7 @@ impl State {
         self.unqueue_dl(cpu, task);
         if self.tasks[task].is_migrating() || flags.save {
             self.sub_running_bw(ctx, cpu, task);
-            self.sub_rq_bw(cpu, task);
+            self.rqs[cpu].dl.sub_rq_bw(self.tasks[task].dl.dl_bw);
         }
         if flags.sleep {
             self.task_non_contending(ctx, task);
@@ -128,8 +111,8 @@ impl State {
         if new.dl.preempts(&old.dl) {
             self.resched_curr(ctx, cpu);
         } else if new.dl.deadline == old.dl.deadline && !self.rqs[cpu].need_resched {
-            let can_leave = old.nr_cpus_allowed > 1 && self.preempts_somewhere(curr);
-            let must_stay = new.nr_cpus_allowed == 1 || !self.preempts_somewhere(task);
+            let can_leave = old.nr_cpus_allowed > 1 && self.dl_root.has_later_cpu(old);
+            let must_stay = new.nr_cpus_allowed == 1 || !self.dl_root.has_later_cpu(new);
             if can_leave && must_stay {
                 self.resched_curr(ctx, cpu);
             }
@@ -144,19 +127,19 @@ impl State {
 
     /// Starts a task: it was picked (`is_first`), or it continues after a change.
     pub(crate) fn set_next_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_first: bool) {
-        let se = self.tasks[task].se;
-        self.entities[se].exec_start = self.rqs[cpu].clock_task;
-        self.remove_pushable_dl(cpu, task);
+        let (rq, p) = (&mut self.rqs[cpu], &mut self.tasks[task]);
+        self.entities[p.se].exec_start = rq.clock_task;
+        rq.remove_pushable_dl(&mut self.dl_root, &self.rules, task, p);
         if !is_first {
             return;
         }
         // 6.12 starts the timer last.
         let (uses_hrtick, is_last) = (self.features.has(Feature::HrtickDl), self.rules.starts_hrtick_dl_last);
         if uses_hrtick && !is_last {
-            self.start_hrtick_dl(ctx, cpu, task);
+            self.hrtick_start(ctx, cpu, self.tasks[task].dl.remaining());
         }
         let rq = &mut self.rqs[cpu];
-        if !rq.dl.pushable.is_empty() {
+        if !rq.dl.pushable().is_empty() {
             rq.callbacks.queue(BalanceCallback::DlPush);
         }
         if self.tasks[rq.curr].class != SchedClass::Deadline {
@@ -164,7 +147,7 @@ impl State {
             self.update_dl_rq_load_avg(ctx, cpu, now, false);
         }
         if uses_hrtick && is_last {
-            self.start_hrtick_dl(ctx, cpu, task);
+            self.hrtick_start(ctx, cpu, self.tasks[task].dl.remaining());
         }
     }
 
@@ -172,8 +155,9 @@ impl State {
         self.update_curr_dl(ctx, cpu);
         let now = self.rq_clock_pelt(cpu);
         self.update_dl_rq_load_avg(ctx, cpu, now, true);
-        if self.tasks[task].dl.is_queued {
-            self.add_pushable_dl(cpu, task);
+        let p = &mut self.tasks[task];
+        if p.dl.is_queued {
+            self.rqs[cpu].add_pushable_dl(&mut self.dl_root, &self.rules, task, p);
         }
     }
 
@@ -184,7 +168,7 @@ impl State {
         self.update_dl_rq_load_avg(ctx, cpu, now, true);
         let has_budget = !self.tasks[task].dl.is_exhausted();
         if is_budget_end && has_budget && self.features.has(Feature::HrtickDl) && self.rqs[cpu].dl.is_leftmost(task) {
-            self.start_hrtick_dl(ctx, cpu, task);
+            self.hrtick_start(ctx, cpu, self.tasks[task].dl.remaining());
         }
     }
 
@@ -211,20 +195,22 @@ impl State {
                 return;
             }
             let work = if p.dl.reclaims {
-                self.grub_reclaim(cpu, curr, delta)
+                rq.dl.grub_reclaim(&self.dl_root, &self.tunables, &self.rules, p.dl.dl_bw, delta)
             } else {
                 cap_scale(cap_scale(delta, rq.freq_capacity), rq.cpu_capacity_orig)
             };
-            let p = &mut self.tasks[curr];
             p.dl.runtime = p.dl.runtime.wrapping_sub(work as i64);
         } else if !p.dl.has_yielded {
             return;
         }
-        let dl = &self.tasks[curr].dl;
-        if dl.is_exhausted() || dl.has_yielded {
+        if p.dl.is_exhausted() || p.dl.has_yielded {
             self.throttle_curr_dl(ctx, cpu, curr);
         }
-        self.charge_rt_bandwidth_dl(cpu, delta);
+        // Without an active replenishment timer, the charge to the real-time runtime stops at the limit.
+        let rt = &mut self.rqs[cpu].rt;
+        if self.tunables.limits_rt_runtime(&self.rules) && self.rt_root.bandwidth.may_charge(rt, &self.tunables) {
+            rt.charge(delta);
+        }
     }
 
     fn throttle_curr_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, curr: TaskId) {
@@ -240,67 +226,37 @@ impl State {
         }
     }
 
-    /// Charges deadline tasks to the real-time runtime. Without an active replenishment timer, the charge
-    /// stops at the limit.
-    fn charge_rt_bandwidth_dl(&mut self, cpu: CpuId, delta_ns: u64) {
-        if self.limits_rt_runtime() && self.sched_rt_bandwidth_account(cpu) {
-            let rt = &mut self.rqs[cpu].rt;
-            rt.rt_time = rt.rt_time.wrapping_add(delta_ns);
-        }
-    }
-
-    fn start_hrtick_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        let rest = self.tasks[task].dl.runtime;
-        self.hrtick_start(ctx, cpu, rest.max(0) as u64);
-    }
-
-    /// Adds a task to the queue of its CPU (`__enqueue_dl_entity()`).
+    /// Adds a task to the queue of its CPU.
     pub(super) fn queue_dl(&mut self, cpu: CpuId, task: TaskId) {
-        let p = &mut self.tasks[task];
-        let (deadline, can_move) = (p.dl.deadline, p.nr_cpus_allowed > 1);
-        p.dl.is_queued = true;
-        let dl = &mut self.rqs[cpu].dl;
-        dl.tasks.insert(deadline, task);
-        dl.nr_running += 1;
-        dl.nr_migratory += u32::from(can_move);
-        let is_only = dl.earliest_curr == 0;
-        if is_only || time_before(deadline, dl.earliest_curr) {
-            dl.earliest_curr = deadline;
-            if self.rqs[cpu].online {
-                self.dl_root.cpudl.set(cpu, deadline);
-            }
-        }
-        if is_only {
-            self.set_cpupri_of_deadline(cpu, true);
-        }
-        self.add_nr_running(cpu, 1);
-        self.update_dl_overload(cpu);
+        let rq = &mut self.rqs[cpu];
+        rq.queue_dl(&mut self.dl_root, &mut self.rt_root, task, &mut self.tasks[task]);
+        rq.add_nr_running(&mut self.lb_cache, &mut self.domains.root, 1);
+        rq.update_dl_overload(&mut self.dl_root, &self.rules);
     }
 
     /// Removes a task from the queue of its CPU, if it is queued (`__dequeue_task_dl()`).
     pub(super) fn unqueue_dl(&mut self, cpu: CpuId, task: TaskId) {
-        let p = &mut self.tasks[task];
-        if core::mem::take(&mut p.dl.is_queued) {
-            let (deadline, can_move) = (p.dl.deadline, p.nr_cpus_allowed > 1);
-            self.sub_nr_running(cpu, 1);
-            let rq = &mut self.rqs[cpu];
-            let dl = &mut rq.dl;
-            dl.tasks.remove(deadline, task);
-            dl.nr_running -= 1;
-            dl.nr_migratory -= u32::from(can_move);
-            if let Some((first, _)) = dl.tasks.first() {
-                dl.earliest_curr = first;
-                if rq.online {
-                    self.dl_root.cpudl.set(cpu, first);
-                }
-            } else {
-                (dl.earliest_curr, dl.earliest_next) = (0, 0);
-                let is_online = rq.online;
-                self.dl_root.cpudl.clear(cpu, is_online);
-                self.set_cpupri_of_deadline(cpu, false);
-            }
-            self.update_dl_overload(cpu);
+        let (rq, p) = (&mut self.rqs[cpu], &mut self.tasks[task]);
+        if rq.unqueue_dl(&mut self.dl_root, &mut self.rt_root, task, p) {
+            rq.sub_nr_running(&mut self.lb_cache, 1);
+            rq.update_dl_overload(&mut self.dl_root, &self.rules);
         }
-        self.remove_pushable_dl(cpu, task);
+        rq.remove_pushable_dl(&mut self.dl_root, &self.rules, task, p);
+    }
+}
+
+impl Task {
+    /// Prepares the enqueue of a task that inherits, which is not throttled. Returns false for a task of
+    /// another class that has just stopped inheriting; such a task is not enqueued here.
+    fn prepare_dl_enqueue(&mut self, ctx: &mut Ctx<'_>, rqs: &mut Arena<CpuId, Rq>, task: TaskId) -> bool {
+        if self.dl.inherited.is_some() {
+            if core::mem::take(&mut self.dl.is_throttled) {
+                self.dl.cancel_dl_timer(ctx, rqs, task);
+            }
+            return true;
+        }
+        let is_of_class = self.policy.class() == SchedClass::Deadline;
+        self.dl.is_throttled &= is_of_class;
+        is_of_class
     }
 }

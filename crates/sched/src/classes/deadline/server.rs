@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Fair servers: a deadline entity of each CPU that runs fair tasks when they starve behind real-time tasks.
 //!
-//! Models `dl_server_start()`, `dl_server_stop()`, `dl_server_update()`, `dl_server_update_idle_time()` and
-//! `dl_server_apply_params()` (6.12.117); 6.1 limits the runtime of real-time tasks instead. The entity of a CPU's
+//! Models `dl_server_start()`, `dl_server_stop()`, `dl_server_update()` and `dl_server_apply_params()` (6.12.117); 6.1 limits the runtime of real-time tasks instead. The entity of a CPU's
 //! server is stored as that of its idle task, which has no use for one. States of a server:
 //! - stopped
 //! - waiting: throttled and armed. Its timer expires when the rest of the period is as long as the rest of the budget.
@@ -27,13 +26,13 @@ const DEFAULT_PERIOD_NS: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NoBandwidth;
 
-impl State {
-    /// Task that stands for the fair server of a CPU: its idle task.
-    #[inline]
-    pub(crate) fn fair_server(&self, cpu: CpuId) -> TaskId {
-        TaskId(cpu.0)
-    }
+/// Task that stands for the fair server of a CPU: its idle task.
+#[inline]
+pub(crate) const fn fair_server(cpu: CpuId) -> TaskId {
+    TaskId(cpu.0)
+}
 
+impl State {
     /// Starts the fair server of a CPU that has received its first fair task.
     ///
     /// Rules, in order:
@@ -42,7 +41,7 @@ impl State {
     /// 3. The server waits or is queued, and the CPU reschedules unless a deadline task with an earlier deadline runs.
     #[inline(never)]
     pub(crate) fn dl_server_start(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        let server = self.fair_server(cpu);
+        let server = fair_server(cpu);
         if !self.tasks[server].dl.server.is_server {
             // Parameters that do not fit are not applied, and the server never runs.
             let _ = self.init_dl_server(ctx, cpu);
@@ -58,26 +57,26 @@ impl State {
     }
 
     fn init_dl_server(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<(), NoBandwidth> {
-        let server = self.fair_server(cpu);
+        let server = fair_server(cpu);
         let result = self.apply_server_parameters(ctx, cpu, DEFAULT_RUNTIME_NS, DEFAULT_PERIOD_NS, true);
-        let state = &mut self.tasks[server].dl.server;
-        (state.is_server, state.defers) = (true, true);
-        self.setup_new_dl_entity(cpu, server);
+        let dl = &mut self.tasks[server].dl;
+        (dl.server.is_server, dl.server.defers) = (true, true);
+        dl.setup_new(self.rqs[cpu].clock);
         result
     }
 
     /// Stops the fair server of a CPU. Its bandwidth stays in use until its zero-lag time. A server that has never
     /// started has nothing to stop; a kernel's CPUs have all had fair tasks, so their servers have started.
     pub(crate) fn dl_server_stop(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        let server = self.fair_server(cpu);
+        let server = fair_server(cpu);
         let dl = &self.tasks[server].dl;
         if dl.dl_runtime == 0 || !dl.server.is_server {
             return;
         }
         self.unqueue_dl(cpu, server);
         self.task_non_contending(ctx, server);
-        self.cancel_dl_timer(ctx, server);
         let dl = &mut self.tasks[server].dl;
+        dl.cancel_dl_timer(ctx, &mut self.rqs, server);
         dl.end_wait();
         dl.server.is_active = false;
         self.report_server(ctx, cpu, ServerStep::Stopped);
@@ -90,7 +89,7 @@ impl State {
     /// 2. A queued server without budget is throttled until its next period.
     #[inline]
     pub(crate) fn dl_server_update(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta_ns: u64) {
-        let server = self.fair_server(cpu);
+        let server = fair_server(cpu);
         let now = self.rqs[cpu].clock;
         let dl = &mut self.tasks[server].dl;
         if !dl.server.is_active || dl.dl_runtime == 0 {
@@ -102,8 +101,8 @@ impl State {
         }
         if dl.is_throttled {
             dl.server.is_running = false;
-            self.cancel_dl_timer(ctx, server);
-            self.tasks[server].dl.start_new_period(now);
+            dl.cancel_dl_timer(ctx, &mut self.rqs, server);
+            dl.start_new_period(now);
             self.start_dl_timer(ctx, server);
             self.report_server(ctx, cpu, ServerStep::NewPeriod);
             return;
@@ -119,27 +118,6 @@ impl State {
         }
     }
 
-    /// Charges the fair server of a CPU for idle time, in which fair tasks could have run. `task` is the running task,
-    /// whose time is counted from now on.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn dl_server_update_idle_time(&mut self, cpu: CpuId, task: TaskId) {
-        let now = self.rqs[cpu].clock_task;
-        let server = self.fair_server(cpu);
-        let se = self.tasks[task].se;
-        let dl = &mut self.tasks[server].dl;
-        let delta = now.wrapping_sub(self.entities[se].exec_start) as i64;
-        if !dl.server.defers || dl.runtime < 0 || delta < 0 {
-            return;
-        }
-        dl.runtime -= delta;
-        if dl.runtime < 0 {
-            dl.server.is_running = false;
-            dl.runtime = 0;
-        }
-        self.entities[se].exec_start = now;
-    }
-
     /// Sets runtime and period of a CPU's fair server; its budget is empty and its deadline in the past. `is_first` adds
     /// the bandwidth, otherwise it replaces the old one.
     pub(crate) fn apply_server_parameters(
@@ -150,10 +128,10 @@ impl State {
         period_ns: u64,
         is_first: bool,
     ) -> Result<(), NoBandwidth> {
-        let server = self.fair_server(cpu);
+        let server = fair_server(cpu);
         let new_bw = to_ratio(period_ns, runtime_ns);
         let old_bw = if is_first { 0 } else { self.tasks[server].dl.dl_bw };
-        let wanted = self.dl_root.total_bw.wrapping_sub(old_bw).wrapping_add(new_bw);
+        let wanted = self.dl_root.total_bw().wrapping_sub(old_bw).wrapping_add(new_bw);
         // A CPU that is offline is in a root domain without active CPUs, which has no bandwidth. One that goes offline
         // leaves its root domain when the domains are rebuilt, after its groups are unthrottled.
         if self.tunables.rt_runtime_us >= 0 && !self.domains.root.span.contains(cpu) {
@@ -163,12 +141,12 @@ impl State {
             return Err(NoBandwidth);
         }
         if !is_first {
-            self.sub_admitted(old_bw);
+            self.dl_root.sub_admitted(old_bw, &self.hotplug.active);
         }
-        self.add_admitted(new_bw);
-        self.dl_root.server_bw = self.dl_root.server_bw.wrapping_sub(old_bw).wrapping_add(new_bw);
+        self.dl_root.add_admitted(new_bw, &self.hotplug.active);
+        self.dl_root.replace_server_bw(old_bw, new_bw);
         if is_first {
-            self.rqs[cpu].dl.this_bw += new_bw;
+            self.rqs[cpu].dl.add_rq_bw(new_bw);
         } else {
             self.replace_rq_bw(ctx, cpu, server, new_bw);
         }
@@ -178,25 +156,10 @@ impl State {
         Ok(())
     }
 
-    /// Counts the bandwidth of fair servers in a new root domain: of servers that have started, on active CPUs
-    /// (`__dl_server_attach_root()`).
-    pub(crate) fn attach_servers(&mut self) {
-        let Self { tasks, rqs, hotplug, dl_root, .. } = self;
-        let (mut counted, mut all) = (0, 0);
-        for (cpu, p) in rqs.ids().zip(tasks.iter()) {
-            let is_counted = p.dl.server.is_server && hotplug.active.contains(cpu);
-            counted += if is_counted { p.dl.dl_bw } else { 0 };
-            all += p.dl.dl_bw;
-        }
-        dl_root.total_bw = dl_root.total_bw.wrapping_sub(dl_root.server_bw).wrapping_add(counted);
-        dl_root.server_bw = counted;
-        dl_root.forgotten_bw = all - counted;
-    }
-
     /// Reschedules a CPU for its fair server, unless a deadline task with an earlier deadline runs.
     pub(crate) fn resched_for_server(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let curr = &self.tasks[self.rqs[cpu].curr];
-        let server = &self.tasks[self.fair_server(cpu)].dl;
+        let server = &self.tasks[fair_server(cpu)].dl;
         if curr.class != SchedClass::Deadline || server.preempts(&curr.dl) {
             self.resched_curr(ctx, cpu);
         }

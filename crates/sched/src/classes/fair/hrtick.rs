@@ -17,7 +17,7 @@ const MIN_HRTICK_NS: u64 = 10_000;
 impl State {
     /// Cancels the slice timer.
     pub(crate) fn hrtick_clear(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        self.cancel_timer(ctx, cpu, Timer::Hrtick);
+        self.rqs[cpu].timers.cancel(ctx, cpu, Timer::Hrtick);
     }
 
     /// Starts the slice timer; for another CPU by a call on that CPU.

@@ -7,6 +7,9 @@ use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::prio::Prio;
+use crate::state::rq::Rq;
+use crate::state::task::Task;
+use crate::types::arena::Arena;
 use crate::types::ids::TaskId;
 
 impl State {
@@ -21,43 +24,38 @@ impl State {
             self.update_rt_rq_load_avg(ctx, cpu, now, false);
         } else if p.is_queued() {
             let is_more_important = prio < self.tasks[rq.curr].prio();
-            if may_migrate && rq.rt.overloaded {
-                self.queue_push_tasks(cpu);
+            if may_migrate && rq.rt.overloaded() {
+                self.rqs[cpu].queue_push_tasks();
             }
             if is_more_important {
                 self.resched_curr(ctx, cpu);
             }
         }
     }
+}
 
+impl Rq {
     /// Handles a runnable task that has left the class. If it was the last one here, tasks may be pulled.
-    pub(crate) fn switched_from_rt(&mut self, task: TaskId) {
-        let p = &self.tasks[task];
-        let rq = &mut self.rqs[p.cpu];
-        if p.is_queued() && rq.rt.nr_running == 0 {
-            rq.callbacks.queue(BalanceCallback::RtPull);
+    pub(crate) fn switched_from_rt(&mut self, p: &Task) {
+        if p.is_queued() && self.rt.nr_running() == 0 {
+            self.callbacks.queue(BalanceCallback::RtPull);
         }
     }
 
     /// Handles a task whose priority was `old`. If it runs and its priority fell, a task that waits here or
-    /// on another CPU may preempt it; if it waits, it may preempt.
-    pub(crate) fn prio_changed_rt(&mut self, ctx: &mut Ctx<'_>, task: TaskId, old: Prio) {
-        let p = &self.tasks[task];
+    /// on another CPU may preempt it; if it waits, it may preempt. Returns whether the CPU must reschedule.
+    pub(crate) fn prio_changed_rt(&mut self, tasks: &Arena<TaskId, Task>, task: TaskId, old: Prio) -> bool {
+        let p = &tasks[task];
         if !p.is_queued() {
-            return;
+            return false;
         }
-        let (cpu, prio) = (p.cpu, p.prio());
-        let rq = &mut self.rqs[cpu];
-        let gives_way = if rq.curr == task {
-            if old < prio {
-                rq.callbacks.queue(BalanceCallback::RtPull);
-            }
-            prio > rq.rt.highest_curr
-        } else {
-            prio < self.tasks[rq.curr].prio()
-        };
-        if gives_way {
-            self.resched_curr(ctx, cpu);
+        let prio = p.prio();
+        if self.curr != task {
+            return prio < tasks[self.curr].prio();
         }
+        if old < prio {
+            self.callbacks.queue(BalanceCallback::RtPull);
+        }
+        prio > self.rt.highest_curr()
     }
 }

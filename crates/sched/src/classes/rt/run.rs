@@ -7,8 +7,10 @@
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
+use crate::state::rq::Rq;
 use crate::state::rt::cpupri::CpuLevel;
-use crate::state::task::{Policy, SchedClass};
+use crate::state::task::{Policy, SchedClass, Task};
+use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, TaskId};
 
@@ -16,26 +18,23 @@ impl State {
     /// Picks the first task of the highest priority, unless all are throttled. Waiting tasks may then be
     /// pushed.
     pub(crate) fn pick_next_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<TaskId> {
-        let rt = &self.rqs[cpu].rt;
-        if !rt.queued {
-            return None;
-        }
-        let task = rt.queues.first()?;
+        let task = self.rqs[cpu].rt.first_runnable()?;
         self.set_next_task_rt(cpu, task);
         let curr = self.rqs[cpu].curr;
         if self.tasks[curr].class != SchedClass::RealTime {
             let now = self.rq_clock_pelt(cpu);
             self.update_rt_rq_load_avg(ctx, cpu, now, false);
         }
-        self.queue_push_tasks(cpu);
+        self.rqs[cpu].queue_push_tasks();
         Some(task)
     }
 
     /// Makes a task the running one.
     pub(crate) fn set_next_task_rt(&mut self, cpu: CpuId, task: TaskId) {
         let se = self.tasks[task].se;
-        self.entities[se].exec_start = self.rqs[cpu].clock_task;
-        self.dequeue_pushable_task(cpu, task);
+        let rq = &mut self.rqs[cpu];
+        self.entities[se].exec_start = rq.clock_task;
+        rq.dequeue_pushable_task(&mut self.rt_root, &self.rules, task);
     }
 
     /// Stops the running task. It becomes pushable if it is still runnable.
@@ -43,8 +42,9 @@ impl State {
         self.update_curr_rt(ctx, cpu);
         let now = self.rq_clock_pelt(cpu);
         self.update_rt_rq_load_avg(ctx, cpu, now, true);
-        if self.tasks[task].rt.on_rq {
-            self.enqueue_pushable_task(cpu, task);
+        let p = &self.tasks[task];
+        if p.rt.on_rq {
+            self.rqs[cpu].enqueue_pushable_task(&mut self.rt_root, &self.rules, task, p);
         }
     }
 
@@ -65,16 +65,11 @@ impl State {
         }
         p.rt.time_slice = slice;
         let prio = p.prio();
-        if !self.rqs[cpu].rt.queues.is_alone(prio) {
-            self.requeue_task_rt(cpu, task, false);
+        let rt = &mut self.rqs[cpu].rt;
+        if !rt.queues.is_alone(prio) {
+            rt.requeue(&mut self.tasks, task, false);
             self.resched_curr(ctx, cpu);
         }
-    }
-
-    /// Lets the running task yield: it moves to the tail of its priority.
-    pub(crate) fn yield_task_rt(&mut self, cpu: CpuId) {
-        let curr = self.rqs[cpu].curr;
-        self.requeue_task_rt(cpu, curr, false);
     }
 
     /// Charges the running real-time task for the time since the last charge, and all real-time tasks of the
@@ -94,14 +89,6 @@ impl State {
         se.exec_start = rq.clock_task;
         ctx.report_runtime(rq.curr, delta);
         self.account_rt_runtime(ctx, cpu, delta);
-    }
-
-    /// Queues a callback that pushes waiting tasks, if there are any.
-    pub(crate) fn queue_push_tasks(&mut self, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu];
-        if rq.rt.pushable.first().is_some() {
-            rq.callbacks.queue(BalanceCallback::RtPush);
-        }
     }
 
     /// Reschedules if a woken real-time task preempts the running one: its priority is higher; or the
@@ -124,7 +111,21 @@ impl State {
         if p.nr_cpus_allowed != 1 && has_other(&p.cpus_allowed) {
             return;
         }
-        self.requeue_task_rt(cpu, task, true);
+        self.rqs[cpu].rt.requeue(&mut self.tasks, task, true);
         self.resched_curr(ctx, cpu);
+    }
+}
+
+impl Rq {
+    /// Lets the running task yield: it moves to the tail of its priority.
+    pub(crate) fn yield_task_rt(&mut self, tasks: &mut Arena<TaskId, Task>) {
+        self.rt.requeue(tasks, self.curr, false);
+    }
+
+    /// Queues a callback that pushes waiting tasks, if there are any.
+    pub(crate) fn queue_push_tasks(&mut self) {
+        if self.rt.pushable().first().is_some() {
+            self.callbacks.queue(BalanceCallback::RtPush);
+        }
     }
 }

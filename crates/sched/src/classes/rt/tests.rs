@@ -176,7 +176,7 @@ fn a_throttled_cpu_without_other_work_idles() {
     let mut machine = RtTestMachine::new(1);
     let hog = machine.fork(CPU0, Policy::Fifo(50));
     machine.pass(Nanos::from_millis(960));
-    assert!(machine.sched.rq(CPU0).rt.throttled);
+    assert!(machine.sched.rq(CPU0).rt.throttled());
     assert!(machine.sched.is_idle_task_running(CPU0));
     assert_eq!(machine.sched.rq(CPU0).nr_running, 0, "throttled tasks do not count as runnable");
     machine.pass(Nanos::from_millis(60));
@@ -199,8 +199,8 @@ fn a_cpu_borrows_the_runtime_of_another_one_if_that_may_be_shared() {
     let hog = machine.pinned(CPU0, Policy::Fifo(50));
     machine.pass(Nanos::from_secs(3));
     assert_eq!(machine.sched.entity(hog).sum_exec_runtime, 3_000_000_000);
-    assert_eq!(machine.sched.rq(CPU0).rt.borrowed, 50_000_000);
-    assert_eq!(machine.sched.rq(CPU1).rt.borrowed, -50_000_000);
+    let runtime = |cpu: CpuId| machine.sched.rq(cpu).rt.runtime(&machine.sched.tunables);
+    assert_eq!((runtime(CPU0), runtime(CPU1)), (1_000_000_000, 900_000_000));
 }
 
 #[test]
@@ -473,9 +473,13 @@ fn what_is_counted_is_given_back_when_all_tasks_have_left() {
     }
     for cpu in machine.sched.cpu_ids() {
         let rt = &machine.sched.rq(cpu).rt;
-        assert_eq!((rt.nr_running, rt.nr_migratory, rt.queued, rt.overloaded), (0, 0, false, false), "{cpu:?}");
-        assert_eq!((rt.highest_curr, rt.highest_next), (MAX_RT_PRIO - 1, MAX_RT_PRIO - 1), "{cpu:?}");
-        assert!(rt.pushable.first().is_none() && rt.queues.first().is_none(), "{cpu:?}");
+        assert_eq!(
+            (rt.nr_running(), rt.nr_migratory(), rt.is_runnable(), rt.overloaded()),
+            (0, 0, false, false),
+            "{cpu:?}"
+        );
+        assert_eq!((rt.highest_curr(), rt.highest_next()), (MAX_RT_PRIO - 1, MAX_RT_PRIO - 1), "{cpu:?}");
+        assert!(rt.pushable().first().is_none() && rt.queues.first().is_none(), "{cpu:?}");
     }
     assert!(machine.sched.rt_root.overload.cpus().is_empty());
 }

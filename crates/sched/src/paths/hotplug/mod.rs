@@ -81,8 +81,8 @@ impl Sched {
         // Groups are unthrottled with the new slice.
         self.scale_tunables(self.hotplug.online.weight());
         self.set_rq_offline(ctx, cpu);
-        let is_needed = |limit| limit < self.dl_root.total_bw;
-        if self.dl_bandwidth_of(self.active_capacity()).is_some_and(is_needed) {
+        let is_needed = |limit| limit < self.dl_root.total_bw();
+        if self.dl_bandwidth_limit().is_some_and(is_needed) {
             if self.rules.rejoins_root_domain {
                 self.set_rq_online(cpu);
             }

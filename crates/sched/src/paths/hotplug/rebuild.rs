@@ -39,20 +39,12 @@ impl Sched {
 
     /// Adds a runqueue to its root domain.
     pub(crate) fn set_rq_online(&mut self, cpu: CpuId) {
-        let State { rqs, dl_root, .. } = &mut self.state;
+        let State { rqs, dl_root, rt_root, .. } = &mut self.state;
         let rq = &mut rqs[cpu];
         rq.online = true;
-        if rq.dl.overloaded {
-            dl_root.overloaded_cpus.set(cpu);
-        }
-        if rq.dl.nr_running > 0 {
-            let earliest = rq.dl.earliest_curr;
-            dl_root.cpudl.set(cpu, earliest);
-        } else {
-            dl_root.cpudl.clear(cpu, true);
-        }
+        rq.dl_online(dl_root);
         // Its priority is that of its real-time tasks, also beside deadline tasks, until the first of these is queued.
-        self.rt_rq_online(cpu);
+        rq.rt_online(rt_root);
         self.update_runtime_enabled(cpu);
         self.domains.root.online.set(cpu);
     }
@@ -85,10 +77,11 @@ impl Sched {
         self.apply_wide_imbalance();
         self.state.lb_cache.rebuild(&self.state.domains);
         self.rt_root.clear_cpus();
-        self.dl_root.clear_cpus();
-        self.attach_default_root();
-        self.attach_servers();
-        self.spread_admitted();
+        let State { rqs, tasks, dl_root, hotplug, .. } = &mut self.state;
+        dl_root.clear_cpus();
+        dl_root.attach_default_root(rqs, &hotplug.active);
+        dl_root.attach_servers(tasks, &hotplug.active);
+        dl_root.spread_admitted(tasks, &hotplug.active);
         for cpu in self.cpu_ids() {
             if self.hotplug.active.contains(cpu) {
                 self.set_rq_online(cpu);
@@ -106,21 +99,6 @@ impl Sched {
         if self.rules.rebuilds_before_offline { online.clone() } else { active.clone() }
     }
 
-    /// Models the moment in which CPUs leave their old root domain and join the default one, one after the
-    /// other.
-    fn attach_default_root(&mut self) {
-        let State { rqs, dl_root, hotplug, .. } = &mut self.state;
-        for cpu in hotplug.active.iter() {
-            let dl = &rqs[cpu].dl;
-            if dl.nr_running > 0 {
-                dl_root.default_cpudl.set(cpu, dl.earliest_curr);
-            }
-        }
-        for cpu in hotplug.active.iter() {
-            dl_root.default_cpudl.clear(cpu, false);
-        }
-    }
-
     /// Sets the capacities of new groups from the present CPU capacities, from the highest CPU to the lowest
     /// (`init_sched_groups_capacity()`).
     ///
@@ -132,8 +110,9 @@ impl Sched {
         for cpu in active.into_iter().rev() {
             let chain: Vec<_> = self.domains.chain(cpu).collect();
             if chain.is_empty() {
-                let capacity = scale_rt_capacity(&self.rqs[cpu], self.rules);
-                self.set_cpu_capacity(cpu, capacity);
+                let State { rqs, lb_cache, rules, .. } = &mut self.state;
+                let capacity = scale_rt_capacity(&rqs[cpu], *rules);
+                rqs[cpu].set_cpu_capacity(lb_cache, capacity);
             }
             for sd in chain {
                 let group = &self.domains.groups[self.domains.domains[sd].groups];

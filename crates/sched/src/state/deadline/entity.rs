@@ -2,7 +2,8 @@
 //! State of a task in the deadline class, and the arithmetic of budgets.
 //!
 //! Models `struct sched_dl_entity`, `to_ratio()`, `dl_entity_overflow()`, `update_dl_revised_wakeup()`,
-//! `dl_next_period()` and `__dl_clear_params()` (6.1). Times wrap and are compared by their difference.
+//! `setup_new_dl_entity()`, `replenish_dl_entity()`, `update_dl_entity()`, `dl_next_period()` and
+//! `__dl_clear_params()` (6.1), and `dl_server_update_idle_time()` (6.12). Times wrap and are compared by their difference.
 
 use crate::types::ids::CpuId;
 use crate::types::units::{Capacity, SCHED_CAPACITY_SHIFT};
@@ -168,6 +169,11 @@ impl DlEntity {
         self.deadline.wrapping_sub(self.dl_deadline).wrapping_add(self.dl_period)
     }
 
+    /// Remaining budget, in ns.
+    pub(crate) fn remaining(&self) -> u64 {
+        self.runtime.max(0) as u64
+    }
+
     /// Whether the budget is used up.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.runtime <= 0
@@ -186,6 +192,89 @@ impl DlEntity {
         if self.server.defers && !self.server.is_running {
             self.defer();
         }
+    }
+
+    /// Begins a new period for a task that enters the class, or returns after a change, with a deadline in the past.
+    /// A throttled task waits for its replenishment instead.
+    pub(crate) fn setup_new(&mut self, now: u64) {
+        if !self.is_throttled {
+            self.start_new_period(now);
+        }
+    }
+
+    /// Replenishes the budget of a throttled task.
+    ///
+    /// Rules, in order:
+    /// 1. A task that has yielded loses the rest of its budget.
+    /// 2. A budget and a period are added until the budget is positive.
+    /// 3. If the deadline is still in the past, a new period begins now.
+    /// 4. A server whose tasks have not starved waits for the latest time at which it can still use the budget.
+    pub(crate) fn replenish(&mut self, now: u64) {
+        if self.dl_deadline == 0 || (self.server.is_armed && self.overflows(now)) {
+            self.renew(now);
+        }
+        if self.has_yielded && self.runtime > 0 {
+            self.runtime = 0;
+        }
+        let own = self.effective();
+        assert!(own.runtime > 0 || self.runtime > 0, "a task is replenished but has no parameters: {self:?}");
+        while self.runtime <= 0 {
+            self.deadline = self.deadline.wrapping_add(own.period);
+            self.runtime += own.runtime as i64;
+        }
+        if time_before(self.deadline, now) {
+            self.start_new_period(now);
+        }
+        self.has_yielded = false;
+        self.is_throttled = false;
+        let has_waited = core::mem::take(&mut self.server.is_armed);
+        if !has_waited && self.server.defers && !self.server.is_running && time_before(now, self.latest_start()) {
+            self.defer();
+        }
+    }
+
+    /// Updates budget and deadline of a task that wakes up. It keeps both if it can still meet the deadline.
+    ///
+    /// Rules, in order:
+    /// 1. If the deadline has passed, a new period begins.
+    /// 2. If the remaining budget exceeds the task's density until the deadline: with a deadline before the
+    ///    end of the period, and for a server whose tasks have starved, the budget is reduced (revised wake-up
+    ///    rule); otherwise a new period begins.
+    /// 3. A server whose tasks have not starved waits.
+    pub(crate) fn update(&mut self, now: u64) {
+        let is_late = time_before(self.deadline, now);
+        if is_late || self.overflows(now) {
+            let keeps_deadline = !self.is_implicit() || (self.server.defers && self.server.is_running);
+            if keeps_deadline && !is_late && self.inherited.is_none() {
+                return self.cut_to_laxity(now);
+            }
+            self.server.is_running = false;
+            self.start_new_period(now);
+        } else if self.server.is_server && self.server.defers && !self.server.is_running {
+            self.defer();
+        }
+    }
+
+    /// Whether the task wakes up between its deadline and the end of its period.
+    pub(crate) fn is_constrained(&self, now: u64) -> bool {
+        time_before(self.deadline, now) && time_before(now, self.next_period())
+    }
+
+    /// Charges a fair server for idle time, in which fair tasks could have run. `exec_start` is the time up to which the
+    /// running task is accounted.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn charge_idle_time(&mut self, now: u64, exec_start: &mut u64) {
+        let delta = now.wrapping_sub(*exec_start) as i64;
+        if !self.server.defers || self.runtime < 0 || delta < 0 {
+            return;
+        }
+        self.runtime -= delta;
+        if self.runtime < 0 {
+            self.server.is_running = false;
+            self.runtime = 0;
+        }
+        *exec_start = now;
     }
 
     /// Sets a whole budget and a deadline relative to `now`.

@@ -49,7 +49,7 @@ impl State {
             return PerfRequest { util: scale, min: scale, max: scale };
         }
         let clamps = rq.uclamp.clamps();
-        let mut min = (irq + self.cpu_bw_dl(cpu)).max(u64::from(clamps.min));
+        let mut min = (irq + self.rqs[cpu].dl.cpu_bw()).max(u64::from(clamps.min));
         if !self.uclamp_is_used() && rq.rt.is_runnable() {
             min = min.max(scale);
         }
@@ -93,7 +93,7 @@ impl State {
         }
         util = scale_irq_capacity(util, irq, max) + irq;
         if kind == UtilType::Frequency {
-            util += self.cpu_bw_dl(cpu);
+            util += self.rqs[cpu].dl.cpu_bw();
         }
         util.min(max)
     }

@@ -161,7 +161,7 @@ fn schedutil_makes_6_12_forget_the_bandwidth_of_fair_servers() {
             .expect("the CPUs are in no other domain");
         sched.boot(Nanos(999_000_000));
         crate::check::deadline::check(&sched).expect("sums are right");
-        sched.dl_root.total_bw > 0
+        sched.dl_root.total_bw() > 0
     };
     assert!(is_counted(Governor::Fixed { khz: 500 }));
     assert!(!is_counted(SCHEDUTIL));

@@ -35,7 +35,7 @@ impl State {
         state.iowait.record_iowait(for_iowait, now.wrapping_sub(state.last_update) as i64, tick_ns);
         state.last_update = now;
         let bw_dl = state.bw_dl;
-        if self.cpu_bw_dl(cpu) > bw_dl {
+        if self.rqs[cpu].dl.cpu_bw() > bw_dl {
             self.sugov_mut(policy).limits_changed = true;
         }
         if !self.cpufreq_this_cpu_can_update(ctx, policy) || !self.sugov_should_update_freq(policy, now) {
@@ -162,7 +162,7 @@ impl State {
             return self.sugov_get_performance(cpu, now, max_cap);
         }
         let mut util = self.effective_cpu_util(cpu, self.cpu_util_cfs(cpu), UtilType::Frequency, None);
-        let (bw_dl, tick_ns) = (self.cpu_bw_dl(cpu), self.tick_ns);
+        let (bw_dl, tick_ns) = (self.rqs[cpu].dl.cpu_bw(), self.tick_ns);
         let max = self.rqs[cpu].cpu_capacity_orig;
         let state = &mut self.cpufreq.cpus[cpu];
         state.bw_dl = bw_dl;

@@ -99,11 +99,11 @@ fn a_change_of_parameters_is_admitted_for_the_difference() {
     machine.run_until(START + MS);
     let set = |machine: &mut DlTestMachine, policy| machine.on(CPU, |sched, ctx| sched.set_policy(ctx, task, policy));
     assert_eq!(set(&mut machine, dl(9 * MS, 10 * MS, 10 * MS)), Ok(()));
-    assert_eq!(machine.sched.dl_root.total_bw, to_ratio(10, 9));
+    assert_eq!(machine.sched.dl_root.total_bw(), to_ratio(10, 9));
     assert_eq!(set(&mut machine, dl(9600 * US, 10 * MS, 10 * MS)), Err(PolicyError::NoBandwidth));
-    assert_eq!(machine.sched.dl_root.total_bw, to_ratio(10, 9));
-    assert_eq!(machine.sched.rq(CPU).dl.this_bw, to_ratio(10, 9));
-    assert_eq!(machine.sched.rq(CPU).dl.running_bw, to_ratio(10, 9));
+    assert_eq!(machine.sched.dl_root.total_bw(), to_ratio(10, 9));
+    assert_eq!(machine.sched.rq(CPU).dl.this_bw(), to_ratio(10, 9));
+    assert_eq!(machine.sched.rq(CPU).dl.running_bw(), to_ratio(10, 9));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn who_leaves_the_class_is_counted_until_its_zero_lag_time() {
     machine.on(CPU, |sched, ctx| sched.set_policy(ctx, task, Policy::Normal)).unwrap();
     let bandwidths = |machine: &DlTestMachine| {
         let dl = &machine.sched.rq(CPU).dl;
-        (machine.sched.dl_root.total_bw, dl.this_bw, dl.running_bw)
+        (machine.sched.dl_root.total_bw(), dl.this_bw(), dl.running_bw())
     };
     assert_eq!(bandwidths(&machine), (to_ratio(10, 4), 0, 0));
     machine.run_until(START + 2500 * US - 1);
@@ -136,7 +136,7 @@ fn who_comes_back_before_its_zero_lag_time_goes_on_with_its_budget() {
     machine.run_until(START + 3 * MS);
     let dl = &machine.sched.task(task).dl;
     assert_eq!(dl.deadline, START + 10 * MS);
-    assert_eq!(machine.sched.dl_root.total_bw, to_ratio(10, 4));
+    assert_eq!(machine.sched.dl_root.total_bw(), to_ratio(10, 4));
     machine.run_until(START + 4 * MS);
     assert_eq!(machine.sched.task(task).dl.runtime, MS as i64);
 }
@@ -149,10 +149,10 @@ fn who_ends_frees_its_bandwidth_at_its_zero_lag_time() {
     assert_eq!(machine.sched.curr(CPU), task);
     machine.on(CPU, |sched, ctx| sched.handle_exit(ctx));
     machine.run_until(START + 2500 * US - 1);
-    assert_eq!(machine.sched.dl_root.total_bw, to_ratio(10, 4));
+    assert_eq!(machine.sched.dl_root.total_bw(), to_ratio(10, 4));
     machine.run_until(START + 2500 * US);
     let dl = &machine.sched.rq(CPU).dl;
-    assert_eq!((machine.sched.dl_root.total_bw, dl.this_bw, dl.running_bw), (0, 0, 0));
+    assert_eq!((machine.sched.dl_root.total_bw(), dl.this_bw(), dl.running_bw()), (0, 0, 0));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn after_any_changes_the_sums_are_those_of_the_tasks() {
             let deadline = here.filter(|task| task.cpu == cpu && matches!(task.policy, Policy::Deadline { .. }));
             let sum: u64 = deadline.map(|task| task.dl.dl_bw).sum();
             assert_eq!(
-                (machine.sched.rq(cpu).dl.this_bw, machine.sched.rq(cpu).dl.running_bw),
+                (machine.sched.rq(cpu).dl.this_bw(), machine.sched.rq(cpu).dl.running_bw()),
                 (sum, sum),
                 "step {step}"
             );
@@ -187,5 +187,5 @@ fn after_any_changes_the_sums_are_those_of_the_tasks() {
         machine.on(CPU, |sched, ctx| sched.set_policy(ctx, task, Policy::Normal)).unwrap();
     }
     machine.run_until(machine.now + 100 * MS);
-    assert_eq!(machine.sched.dl_root.total_bw, 0);
+    assert_eq!(machine.sched.dl_root.total_bw(), 0);
 }

@@ -125,7 +125,7 @@ fn a_cpu_with_deadline_tasks_is_closed_to_real_time_ones() {
 fn the_thread_of_a_governor_has_no_budget_and_nothing_of_it_is_admitted() {
     let mut machine = DlTestMachine::new(&[1024]);
     let urgent = machine.fork_deadline(CPU, dl(9 * MS, 10 * MS, 10 * MS));
-    let admitted = machine.sched.dl_root.total_bw;
+    let admitted = machine.sched.dl_root.total_bw();
     // More bandwidth than is free, with the earlier deadline.
     let thread = machine.fork_special(CPU, dl(MS, 5 * MS, 5 * MS));
     machine.set_job(thread, Job { work: 4 * MS, due: START + 5 * MS });
@@ -133,6 +133,6 @@ fn the_thread_of_a_governor_has_no_budget_and_nothing_of_it_is_admitted() {
     assert_eq!((machine.ran[thread], machine.ran[urgent]), (3 * MS, 0));
     let dl = &machine.sched.task(thread).dl;
     assert_eq!((dl.dl_bw, dl.runtime, dl.is_throttled), (0, MS as i64, false), "it ran for three times its budget");
-    assert_eq!(machine.sched.dl_root.total_bw, admitted);
+    assert_eq!(machine.sched.dl_root.total_bw(), admitted);
     assert!(dl.preempts(&machine.sched.task(urgent).dl) && !machine.sched.task(urgent).dl.preempts(dl));
 }

@@ -52,7 +52,7 @@ fn who_may_use_one_cpu_only_is_neither_pushed_nor_pulled() {
         })
         .collect();
     machine.run_until(START + MS);
-    assert!(!machine.sched.rq(A).dl.overloaded);
+    assert!(!machine.sched.rq(A).dl.overloaded());
     assert_eq!(running(&machine)[0], pinned[0]);
     assert!(machine.sched.is_idle_task_running(B));
 }
@@ -109,12 +109,12 @@ fn a_timer_that_is_switched_off_elsewhere_leaves_an_interrupt_that_finds_nothing
     let (task, timer) = (TaskId(0), Timer::DlTask(TaskId(0)));
     machine.on(A, |sched, ctx| sched.start_timer(ctx, timer, START + MS));
     assert_eq!(machine.sched.task(task).dl.dl_timer_cpu, A);
-    assert!(machine.on(B, |sched, ctx| sched.cancel_timer(ctx, A, timer)));
+    assert!(machine.on(B, |sched, ctx| sched.rqs[A].timers.cancel(ctx, A, timer)));
     machine.run_until(START + 2 * MS);
     assert_eq!(machine.nr_timer_interrupts, 1);
     machine.on(A, |sched, ctx| sched.start_timer(ctx, timer, START + 3 * MS));
-    assert!(machine.on(A, |sched, ctx| sched.cancel_timer(ctx, A, timer)));
-    assert!(!machine.on(A, |sched, ctx| sched.cancel_timer(ctx, A, timer)));
+    assert!(machine.on(A, |sched, ctx| sched.rqs[A].timers.cancel(ctx, A, timer)));
+    assert!(!machine.on(A, |sched, ctx| sched.rqs[A].timers.cancel(ctx, A, timer)));
     machine.run_until(START + 4 * MS);
     assert_eq!(machine.nr_timer_interrupts, 1, "switched off at home it does not come");
 }
@@ -143,8 +143,12 @@ fn damage_is_found() {
     };
     assert!(damage(|sched, _| sched.rqs[CpuId(0)].dl.nr_migratory += 1).contains("miscounted"));
     assert!(damage(|sched, task| sched.tasks[task].dl.deadline += 1).contains("is queued on"));
-    assert!(damage(|sched, _| sched.rqs[CpuId(1)].dl.running_bw -= 1).contains("running_bw is"));
-    assert!(damage(|sched, _| sched.rqs[CpuId(1)].dl.earliest_curr += 1).contains("the earliest deadline of"));
+    assert!(damage(|sched, _| sched.rqs[CpuId(1)].dl.sub_running_bw(1)).contains("running_bw is"));
+    assert!(damage(|sched, _| sched.dl_root.cpudl.set(CpuId(1), 0)).contains("the earliest deadline of"));
     assert!(damage(|sched, _| sched.dl_root.overloaded_cpus.clear_all()).contains("marked as overloaded"));
-    assert!(damage(|sched, _| sched.dl_root.total_bw = 0).contains("is admitted"));
+    let release = |sched: &mut crate::paths::sched::Sched, _: TaskId| {
+        let crate::state::State { dl_root, hotplug, .. } = &mut sched.state;
+        dl_root.sub_admitted(dl_root.total_bw(), &hotplug.active);
+    };
+    assert!(damage(release).contains("is admitted"));
 }

@@ -74,7 +74,7 @@ impl State {
         self.groups[group].bandwidth.throttled.push_back(id);
         self.stop_clocks(ctx, group, cpu);
         if self.detach_branch(ctx, entity, tasks) {
-            self.sub_nr_running(cpu, tasks.all);
+            self.rqs[cpu].sub_nr_running(&mut self.lb_cache, tasks.all);
         }
         let clock = self.throttled_clock(id);
         let cfs_rq = &mut self.cfs_rqs[id];
@@ -116,7 +116,7 @@ impl State {
                 if self.rules.has_fair_server && !had_tasks && self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0 {
                     self.dl_server_start(ctx, cpu);
                 }
-                self.add_nr_running(cpu, tasks.all);
+                self.rqs[cpu].add_nr_running(&mut self.lb_cache, &mut self.domains.root, tasks.all);
             }
         } else if cfs_rq.on_list {
             self.complete_leaf_branch(entity);
@@ -184,7 +184,7 @@ impl State {
             if self.se_is_idle(se) {
                 tasks.idle = tasks.all;
             }
-            self.count_tasks_out(above, tasks);
+            self.cfs_rqs[above].count_tasks_out(tasks);
             is_last &= self.cfs_rqs[above].load.weight == 0;
             entity = parent;
         }
@@ -212,7 +212,7 @@ impl State {
             if self.se_is_idle(se) {
                 tasks.idle = tasks.all;
             }
-            self.count_tasks_in(above, tasks);
+            self.cfs_rqs[above].count_tasks_in(tasks);
             if self.cfs_rqs[above].throttled {
                 return false;
             }

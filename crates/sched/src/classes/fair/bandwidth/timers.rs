@@ -21,7 +21,7 @@ impl State {
     /// Starts the period timer on the executing CPU, unless it is active. Periods end at multiples of their
     /// length, counted from the timer's last expiry.
     pub(crate) fn start_cfs_bandwidth(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
-        let resolution = self.hrtimer_resolution();
+        let resolution = self.timer_resolution_ns;
         let pool = &mut self.groups[group].bandwidth;
         if pool.period_active {
             return;

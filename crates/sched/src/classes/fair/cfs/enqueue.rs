@@ -56,7 +56,7 @@ impl State {
             }
             entity = parent;
         }
-        self.add_nr_running(cpu, 1);
+        self.rqs[cpu].add_nr_running(&mut self.lb_cache, &mut self.domains.root, 1);
         if flags.wakeup {
             self.check_update_overutilized_status(ctx, cpu);
         }
@@ -110,7 +110,7 @@ impl State {
             }
             entity = parent;
         }
-        self.sub_nr_running(cpu, 1);
+        self.rqs[cpu].sub_nr_running(&mut self.lb_cache, 1);
         if !had_only_idle && self.sched_idle_cpu(cpu) && self.tunables.changes.sched_idle_busy == 0 {
             self.nohz.cpus[cpu].next_balance = self.jiffies;
         }
@@ -124,12 +124,12 @@ impl State {
 
     /// Adds a task to the counts of a cfs_rq. Above an idle group the task counts as idle.
     fn count_task_in(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
-        self.count_tasks_in(cfs_rq, TaskCounts { all: 1, idle: u32::from(*is_idle), delayed: 0 });
+        self.cfs_rqs[cfs_rq].count_tasks_in(TaskCounts { all: 1, idle: u32::from(*is_idle), delayed: 0 });
         *is_idle |= self.cfs_rqs[cfs_rq].is_idle;
     }
 
     fn count_task_out(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
-        self.count_tasks_out(cfs_rq, TaskCounts { all: 1, idle: u32::from(*is_idle), delayed: 0 });
+        self.cfs_rqs[cfs_rq].count_tasks_out(TaskCounts { all: 1, idle: u32::from(*is_idle), delayed: 0 });
         *is_idle |= self.cfs_rqs[cfs_rq].is_idle;
     }
 

@@ -3,6 +3,7 @@
 //!
 //! Models `enqueue_task_fair()`, `dequeue_task_fair()` and `dequeue_entities()` (6.12.117).
 
+use crate::classes::deadline::server::fair_server;
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::interface::ctx::Ctx;
 use crate::state::State;
@@ -81,12 +82,14 @@ impl State {
             entity = parent;
         }
         if !had_tasks {
-            if self.rqs[cpu].nr_running == 0 {
-                self.dl_server_update_idle_time(cpu, self.rqs[cpu].curr);
+            let rq = &self.rqs[cpu];
+            if rq.nr_running == 0 {
+                let se = &mut self.entities[self.tasks[rq.curr].se];
+                self.tasks[fair_server(cpu)].dl.charge_idle_time(rq.clock_task, &mut se.exec_start);
             }
             self.dl_server_start(ctx, cpu);
         }
-        self.add_nr_running(cpu, 1);
+        self.rqs[cpu].add_nr_running(&mut self.lb_cache, &mut self.domains.root, 1);
         if flags.wakeup {
             self.check_update_overutilized_status(ctx, cpu);
         }
@@ -177,7 +180,7 @@ impl State {
             entity = parent;
         }
         if !is_throttled {
-            self.sub_nr_running(cpu, counted.all);
+            self.rqs[cpu].sub_nr_running(&mut self.lb_cache, counted.all);
             if !had_only_idle && self.sched_idle_cpu(cpu) {
                 self.nohz.cpus[cpu].next_balance = self.jiffies;
             }
@@ -255,14 +258,14 @@ impl State {
 
     /// Adds tasks to the counts of a cfs_rq. Above an idle group all count as idle.
     fn count_in(&mut self, cfs_rq: CfsRqId, counted: &mut TaskCounts) {
-        self.count_tasks_in(cfs_rq, *counted);
+        self.cfs_rqs[cfs_rq].count_tasks_in(*counted);
         if self.cfs_rqs[cfs_rq].is_idle {
             counted.idle = counted.all;
         }
     }
 
     fn count_out(&mut self, cfs_rq: CfsRqId, counted: &mut TaskCounts) {
-        self.count_tasks_out(cfs_rq, *counted);
+        self.cfs_rqs[cfs_rq].count_tasks_out(*counted);
         if self.cfs_rqs[cfs_rq].is_idle {
             counted.idle = counted.all;
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Virtual times of entities and queues, and records of decisions, for observers.
 
+use crate::classes::deadline::server::fair_server;
 use crate::classes::fair::enqueue::DequeueFlags;
 use crate::interface::ctx::Ctx;
 use crate::interface::eevdf::{
@@ -162,7 +163,7 @@ impl State {
     #[cold]
     #[inline(never)]
     fn server_record(&self, cpu: CpuId, step: ServerStep) -> ServerRecord {
-        let dl = &self.tasks[self.fair_server(cpu)].dl;
+        let dl = &self.tasks[fair_server(cpu)].dl;
         ServerRecord {
             cpu,
             step,
@@ -177,13 +178,13 @@ impl State {
     /// Returns the present state of the fair server of a CPU, as of the last update, with its last step; `None` if it has
     /// not started yet.
     pub fn server_snapshot(&self, cpu: CpuId, last_step: ServerStep) -> Option<ServerRecord> {
-        let dl = &self.tasks[self.fair_server(cpu)].dl;
+        let dl = &self.tasks[fair_server(cpu)].dl;
         dl.server.is_server.then(|| self.server_record(cpu, last_step))
     }
 
     /// Whether the fair server of a CPU is active: fair tasks are queued, and it waits, runs them or has used up its budget.
     pub fn is_server_active(&self, cpu: CpuId) -> bool {
-        self.tasks[self.fair_server(cpu)].dl.server.is_active
+        self.tasks[fair_server(cpu)].dl.server.is_active
     }
 
     /// Returns the virtual times of a task; `None` if the kernel has no lags.
