@@ -37,7 +37,6 @@ pub(crate) struct BenchOracleArgs {
     json: bool,
 }
 
-
 /// Simulated seconds per second of a published user-space simulator of sched_ext schedulers, with the light
 /// mix, by number of CPUs. It takes 1.6 to 1.9 us for a context switch.
 const PUBLISHED: [(u64, f64); 4] = [(4, 430.0), (16, 92.0), (64, 27.0), (112, 13.0)];

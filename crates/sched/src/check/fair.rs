@@ -106,7 +106,7 @@ fn check_lags(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     let has_slices = cfs_rq.slice_tree.min_slice().is_some();
     ensure!(has_slices != cfs_rq.timeline.is_empty(), "the slices of {id:?} are not those of its waiting entities");
     let running = cfs_rq.curr.filter(|curr| sched.entities[*curr].on_rq);
-    let virtual_time = kept.clone().advance(sched.running_entity(id));
+    let virtual_time = kept.clone().advance(cfs_rq.running_entity(&sched.entities));
     let waiting = cfs_rq.timeline.iter().map(|(_, entity)| entity);
     let (mut surplus, mut weight) = (0_i128, 0_i128);
     for se in waiting.chain(running).map(|entity| &sched.entities[entity]) {

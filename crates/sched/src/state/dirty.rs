@@ -41,6 +41,24 @@ impl CfsRq {
         self.h_nr_runnable -= tasks.all - tasks.delayed;
         self.idle_h_nr_running -= tasks.idle;
     }
+
+    /// Adds tasks that reach the cfs_rq from below. Above an idle group all of them count as idle.
+    #[inline]
+    pub(crate) fn count_in(&mut self, tasks: &mut TaskCounts) {
+        self.count_tasks_in(*tasks);
+        if self.is_idle {
+            tasks.idle = tasks.all;
+        }
+    }
+
+    /// Removes tasks, as [`CfsRq::count_in`] adds them.
+    #[inline]
+    pub(crate) fn count_out(&mut self, tasks: &mut TaskCounts) {
+        self.count_tasks_out(*tasks);
+        if self.is_idle {
+            tasks.idle = tasks.all;
+        }
+    }
 }
 
 impl Rq {

@@ -113,22 +113,22 @@ impl State {
     #[inline(always)]
     pub(super) fn account_entity_enqueue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let is_idle = self.se_is_idle(se);
-        let queue = &mut self.cfs_rqs[cfs_rq];
-        queue.load.add(self.entities[se].load.weight);
+        let (queue, entity) = (&mut self.cfs_rqs[cfs_rq], &self.entities[se]);
+        queue.load.add(entity.load.weight);
         queue.nr_running += 1;
         queue.idle_nr_running += u32::from(is_idle);
-        if let Some(task) = self.entities[se].task() {
+        if let Some(task) = entity.task() {
             self.rqs[queue.cpu].cfs_tasks.push_newest(&mut self.tasks, task);
         }
     }
 
     pub(super) fn account_entity_dequeue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let is_idle = self.se_is_idle(se);
-        let queue = &mut self.cfs_rqs[cfs_rq];
-        queue.load.sub(self.entities[se].load.weight);
+        let (queue, entity) = (&mut self.cfs_rqs[cfs_rq], &self.entities[se]);
+        queue.load.sub(entity.load.weight);
         queue.nr_running -= 1;
         queue.idle_nr_running -= u32::from(is_idle);
-        if let Some(task) = self.entities[se].task() {
+        if let Some(task) = entity.task() {
             self.rqs[queue.cpu].cfs_tasks.remove(&mut self.tasks, task);
         }
     }

@@ -6,14 +6,14 @@
 
 use crate::state::State;
 use crate::types::features::Feature;
-use crate::types::ids::{CfsRqId, CpuId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 
 impl State {
-    /// Adds a task's estimate to the sum of its runqueue. Models `util_est_enqueue()`.
+    /// Adds the estimate of a task's entity to the sum of its runqueue. Models `util_est_enqueue()`.
     #[inline(always)]
-    pub(crate) fn util_est_enqueue(&mut self, cpu: CpuId, task: TaskId) {
+    pub(crate) fn util_est_enqueue(&mut self, cpu: CpuId, se: EntityId) {
         if self.features.has(Feature::UtilEst) {
-            let estimate = self.task_avg(task).util_est.estimate() as u32;
+            let estimate = self.entities[se].avg.util_est.estimate() as u32;
             let root = CfsRqId::root(cpu);
             self.lb_cache.mark_dirty(cpu);
             let sum = &mut self.cfs_rqs[root].avg.util_est.enqueued;
@@ -21,11 +21,11 @@ impl State {
         }
     }
 
-    /// Subtracts a task's estimate from the sum of its runqueue. Models `util_est_dequeue()`.
+    /// Subtracts the estimate of a task's entity from the sum of its runqueue. Models `util_est_dequeue()`.
     #[inline(always)]
-    pub(crate) fn util_est_dequeue(&mut self, cpu: CpuId, task: TaskId) {
+    pub(crate) fn util_est_dequeue(&mut self, cpu: CpuId, se: EntityId) {
         if self.features.has(Feature::UtilEst) {
-            let estimate = self.task_avg(task).util_est.estimate() as u32;
+            let estimate = self.entities[se].avg.util_est.estimate() as u32;
             let root = CfsRqId::root(cpu);
             self.lb_cache.mark_dirty(cpu);
             let sum = &mut self.cfs_rqs[root].avg.util_est.enqueued;
@@ -35,14 +35,13 @@ impl State {
 
     /// Updates the estimate of a task that goes to sleep. Models `util_est_update()`.
     #[inline(always)]
-    pub(crate) fn util_est_update(&mut self, cpu: CpuId, task: TaskId, task_sleep: bool) {
+    pub(crate) fn util_est_update(&mut self, cpu: CpuId, se: EntityId, task_sleep: bool) {
         if !self.features.has(Feature::UtilEst) || !task_sleep {
             return;
         }
         let fast_up = self.features.has(Feature::UtilEstFastup);
         let capacity = self.rqs[cpu].cpu_capacity_orig;
-        let entity = self.tasks[task].se;
-        let avg = &mut self.entities[entity].avg;
+        let avg = &mut self.entities[se].avg;
         if self.rules.has_one_util_estimate {
             avg.util_est.sample_average(avg.util_avg, avg.runnable_avg, capacity);
         } else {

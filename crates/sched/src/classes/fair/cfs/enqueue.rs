@@ -25,22 +25,26 @@ impl State {
         flags: EnqueueFlags,
     ) {
         flags.charge(ctx);
-        self.util_est_enqueue(cpu, task);
-        if self.tasks[task].in_iowait {
+        let p = &self.tasks[task];
+        let (first, in_iowait) = (p.se, p.in_iowait);
+        let mut counted = TaskCounts { all: 1, idle: u32::from(p.has_idle_policy()), delayed: 0 };
+        self.util_est_enqueue(cpu, first);
+        if in_iowait {
             self.cpufreq_iowait(ctx, cpu);
         }
-        let mut is_idle = self.tasks[task].has_idle_policy();
-        let mut entity = Some(self.tasks[task].se);
+        let mut entity = Some(first);
         let mut entity_flags = flags;
         while let Some(se) = entity {
-            if self.entities[se].on_rq {
+            let queued = &self.entities[se];
+            if queued.on_rq {
                 break;
             }
             ctx.charge(KernelOp::GroupLevel);
-            let (cfs_rq, parent) = self.place_of(se);
+            let (cfs_rq, parent) = (queued.cfs_rq, queued.parent);
             self.enqueue_entity_cfs(ctx, cfs_rq, se, entity_flags);
-            self.count_task_in(cfs_rq, &mut is_idle);
-            if self.cfs_rqs[cfs_rq].throttled {
+            let queue = &mut self.cfs_rqs[cfs_rq];
+            queue.count_in(&mut counted);
+            if queue.throttled {
                 return self.hrtick_update_cfs(ctx, cpu);
             }
             entity_flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
@@ -50,8 +54,9 @@ impl State {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.update_cfs_group_cfs(ctx, se);
-            self.count_task_in(cfs_rq, &mut is_idle);
-            if self.cfs_rqs[cfs_rq].throttled {
+            let queue = &mut self.cfs_rqs[cfs_rq];
+            queue.count_in(&mut counted);
+            if queue.throttled {
                 return self.hrtick_update_cfs(ctx, cpu);
             }
             entity = parent;
@@ -79,20 +84,23 @@ impl State {
     ) {
         ctx.charge(KernelOp::Dequeue);
         let had_only_idle = self.sched_idle_cpu(cpu);
-        self.util_est_dequeue(cpu, task);
-        let mut is_idle = self.tasks[task].has_idle_policy();
-        let mut entity = Some(self.tasks[task].se);
+        let p = &self.tasks[task];
+        let first = p.se;
+        let mut counted = TaskCounts { all: 1, idle: u32::from(p.has_idle_policy()), delayed: 0 };
+        self.util_est_dequeue(cpu, first);
+        let mut entity = Some(first);
         let mut entity_flags = flags;
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
             self.dequeue_entity_cfs(ctx, cfs_rq, se, entity_flags);
-            self.count_task_out(cfs_rq, &mut is_idle);
+            let queue = &mut self.cfs_rqs[cfs_rq];
+            queue.count_out(&mut counted);
             entity = parent;
-            if self.cfs_rqs[cfs_rq].throttled {
-                return self.finish_dequeue(ctx, cpu, task, flags);
+            if queue.throttled {
+                return self.finish_dequeue(ctx, cpu, first, flags);
             }
-            if self.cfs_rqs[cfs_rq].load.weight != 0 {
+            if queue.load.weight != 0 {
                 if let Some(group) = parent.filter(|_| flags.sleep && !self.is_throttled_hierarchy(cfs_rq)) {
                     self.set_next_buddy(group);
                 }
@@ -104,9 +112,10 @@ impl State {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.update_cfs_group_cfs(ctx, se);
-            self.count_task_out(cfs_rq, &mut is_idle);
-            if self.cfs_rqs[cfs_rq].throttled {
-                return self.finish_dequeue(ctx, cpu, task, flags);
+            let queue = &mut self.cfs_rqs[cfs_rq];
+            queue.count_out(&mut counted);
+            if queue.throttled {
+                return self.finish_dequeue(ctx, cpu, first, flags);
             }
             entity = parent;
         }
@@ -114,23 +123,12 @@ impl State {
         if !had_only_idle && self.sched_idle_cpu(cpu) && self.tunables.changes.sched_idle_busy == 0 {
             self.nohz.cpus[cpu].next_balance = self.jiffies;
         }
-        self.finish_dequeue(ctx, cpu, task, flags);
+        self.finish_dequeue(ctx, cpu, first, flags);
     }
 
-    fn finish_dequeue(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, flags: DequeueFlags) {
-        self.util_est_update(cpu, task, flags.sleep);
+    fn finish_dequeue(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, se: EntityId, flags: DequeueFlags) {
+        self.util_est_update(cpu, se, flags.sleep);
         self.hrtick_update_cfs(ctx, cpu);
-    }
-
-    /// Adds a task to the counts of a cfs_rq. Above an idle group the task counts as idle.
-    fn count_task_in(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
-        self.cfs_rqs[cfs_rq].count_tasks_in(TaskCounts { all: 1, idle: u32::from(*is_idle), delayed: 0 });
-        *is_idle |= self.cfs_rqs[cfs_rq].is_idle;
-    }
-
-    fn count_task_out(&mut self, cfs_rq: CfsRqId, is_idle: &mut bool) {
-        self.cfs_rqs[cfs_rq].count_tasks_out(TaskCounts { all: 1, idle: u32::from(*is_idle), delayed: 0 });
-        *is_idle |= self.cfs_rqs[cfs_rq].is_idle;
     }
 
     /// Enqueues one entity.

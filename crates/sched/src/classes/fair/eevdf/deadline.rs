@@ -57,6 +57,6 @@ impl State {
         let entity = &mut self.entities[curr];
         let vslice = entity.refresh_slice(self.tunables.base_slice_ns);
         entity.deadline = entity.vruntime.wrapping_add(vslice);
-        self.avg_vruntime(cfs_rq);
+        self.cfs_rqs[cfs_rq].avg_vruntime(&self.entities);
     }
 }

@@ -32,38 +32,40 @@ impl State {
         flags.charge(ctx);
         let p = &self.tasks[task];
         let (first, is_migrating) = (p.se, p.is_migrating());
+        let (in_iowait, is_idle) = (p.in_iowait, p.has_idle_policy());
         let is_delayed = self.entities[first].is_delayed;
         if !(is_delayed && (is_migrating || flags.restore)) {
-            self.util_est_enqueue(cpu, task);
+            self.util_est_enqueue(cpu, first);
         }
         if flags.delayed {
             return self.requeue_delayed_entity(ctx, first);
         }
-        if self.tasks[task].in_iowait {
+        if in_iowait {
             self.cpufreq_iowait(ctx, cpu);
         }
         let had_tasks = self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0;
         let delayed = u32::from(is_delayed && !flags.wakeup);
-        let mut counted = TaskCounts { all: 1, idle: u32::from(self.tasks[task].has_idle_policy()), delayed };
+        let mut counted = TaskCounts { all: 1, idle: u32::from(is_idle), delayed };
         let (mut entity, mut entity_flags, mut slice) = (Some(first), flags, None);
         while let Some(se) = entity {
-            if self.entities[se].on_rq {
-                if self.entities[se].is_delayed {
+            let queued = &mut self.entities[se];
+            if queued.on_rq {
+                if queued.is_delayed {
                     self.requeue_delayed_entity(ctx, se);
                 }
                 break;
             }
             ctx.charge(KernelOp::GroupLevel);
-            let (cfs_rq, parent) = self.place_of(se);
+            let (cfs_rq, parent) = (queued.cfs_rq, queued.parent);
             if let Some(slice) = slice {
-                let entity = &mut self.entities[se];
-                (entity.slice, entity.has_custom_slice) = (slice, true);
+                (queued.slice, queued.has_custom_slice) = (slice, true);
             }
             self.enqueue_entity_eevdf(ctx, cfs_rq, se, entity_flags);
             // With a base slice of 0 a group keeps its own slice.
             slice = parent.map(|_| self.min_slice(cfs_rq)).filter(|&slice| slice > 0);
-            self.count_in(cfs_rq, &mut counted);
-            if self.cfs_rqs[cfs_rq].throttled {
+            let queue = &mut self.cfs_rqs[cfs_rq];
+            queue.count_in(&mut counted);
+            if queue.throttled {
                 return self.hrtick_update_eevdf(ctx, cpu);
             }
             entity_flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
@@ -75,8 +77,9 @@ impl State {
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.update_cfs_group_eevdf(ctx, se);
             slice = self.pass_slice_up(cfs_rq, se, slice);
-            self.count_in(cfs_rq, &mut counted);
-            if self.cfs_rqs[cfs_rq].throttled {
+            let queue = &mut self.cfs_rqs[cfs_rq];
+            queue.count_in(&mut counted);
+            if queue.throttled {
                 return self.hrtick_update_eevdf(ctx, cpu);
             }
             entity = parent;
@@ -109,9 +112,9 @@ impl State {
         let p = &self.tasks[task];
         let (se, is_migrating) = (p.se, p.is_migrating());
         if !(self.entities[se].is_delayed && (is_migrating || flags.save)) {
-            self.util_est_dequeue(cpu, task);
+            self.util_est_dequeue(cpu, se);
         }
-        self.util_est_update(cpu, task, flags.sleep);
+        self.util_est_update(cpu, se, flags.sleep);
         let has_left = self.dequeue_entities(ctx, cpu, se, flags);
         if has_left {
             self.hrtick_update_eevdf(ctx, cpu);
@@ -155,13 +158,14 @@ impl State {
                 slice = self.min_slice(cfs_rq);
                 break;
             }
-            self.count_out(cfs_rq, &mut counted);
+            let queue = &mut self.cfs_rqs[cfs_rq];
+            queue.count_out(&mut counted);
             entity = parent;
-            is_throttled = self.cfs_rqs[cfs_rq].throttled;
+            is_throttled = queue.throttled;
             if is_throttled {
                 break;
             }
-            if self.cfs_rqs[cfs_rq].load.weight != 0 {
+            if queue.load.weight != 0 {
                 slice = parent.map_or(0, |_| self.min_slice(cfs_rq));
                 if let Some(group) = parent.filter(|_| flags.sleep && !self.is_throttled_hierarchy(cfs_rq)) {
                     self.set_next_buddy(group);
@@ -175,8 +179,9 @@ impl State {
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.update_cfs_group_eevdf(ctx, se);
             slice = self.pass_slice_up(cfs_rq, se, slice);
-            self.count_out(cfs_rq, &mut counted);
-            is_throttled = self.cfs_rqs[cfs_rq].throttled;
+            let queue = &mut self.cfs_rqs[cfs_rq];
+            queue.count_out(&mut counted);
+            is_throttled = queue.throttled;
             entity = parent;
         }
         if !is_throttled {
@@ -254,20 +259,5 @@ impl State {
             self.update_idle_cfs_rq_clock_pelt(cfs_rq);
         }
         true
-    }
-
-    /// Adds tasks to the counts of a cfs_rq. Above an idle group all count as idle.
-    fn count_in(&mut self, cfs_rq: CfsRqId, counted: &mut TaskCounts) {
-        self.cfs_rqs[cfs_rq].count_tasks_in(*counted);
-        if self.cfs_rqs[cfs_rq].is_idle {
-            counted.idle = counted.all;
-        }
-    }
-
-    fn count_out(&mut self, cfs_rq: CfsRqId, counted: &mut TaskCounts) {
-        self.cfs_rqs[cfs_rq].count_tasks_out(*counted);
-        if self.cfs_rqs[cfs_rq].is_idle {
-            counted.idle = counted.all;
-        }
     }
 }

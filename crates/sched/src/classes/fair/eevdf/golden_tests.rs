@@ -2,6 +2,7 @@
 //! Golden tests of virtual time, eligibility, pick, placement and lag on random cfs_rqs.
 
 use crate::golden::{CPU, GoldenTestMachine, columns, compared, fill_cfs_rq, number, recording};
+use crate::state::State;
 use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::series::KernelSeries;
 use crate::types::tunables::Tunables;
@@ -11,6 +12,12 @@ use std::vec::Vec;
 
 /// Number of CPUs of the recorded machine, on which the base slice depends.
 const NR_CPUS: usize = 16;
+
+impl State {
+    fn avg_vruntime(&mut self, cfs_rq: CfsRqId) -> u64 {
+        self.cfs_rqs[cfs_rq].avg_vruntime(&self.entities)
+    }
+}
 
 /// Fills a root cfs_rq with the entities of a line. Returns them all.
 fn fill(rig: &mut GoldenTestMachine, line: &Value) -> Vec<EntityId> {
@@ -32,7 +39,7 @@ fn virtual_time_eligibility_pick_placement_and_lag() {
         rig.sched.tunables = Tunables::of_machine(KernelSeries::V6_12, NR_CPUS);
         let ids = fill(&mut rig, &line);
         let cfs_rq = CfsRqId::root(CPU);
-        assert_eq!(rig.sched.avg_vruntime(cfs_rq), number(&line["avg_vruntime"]), "virtual time of {line}");
+        assert_eq!(rig.sched.state.avg_vruntime(cfs_rq), number(&line["avg_vruntime"]), "virtual time of {line}");
         for (&id, eligible) in ids.iter().zip(line["eligible"].as_array().expect("one for each queued entity")) {
             assert_eq!(u64::from(rig.sched.entity_eligible(cfs_rq, id)), number(eligible), "{id:?} of {line}");
             nr_entities += 1;
@@ -52,8 +59,9 @@ fn virtual_time_eligibility_pick_placement_and_lag() {
         let se = &mut rig.sched.entities[placed];
         assert_eq!((se.vruntime, se.deadline), (vruntime, deadline), "place of {line}");
         *se = before;
-        let avg_vruntime = rig.sched.avg_vruntime(cfs_rq);
-        let lag = rig.sched.entity_lag(avg_vruntime, placed);
+        let avg_vruntime = rig.sched.state.avg_vruntime(cfs_rq);
+        let tick_ns = rig.sched.tick_ns;
+        let lag = rig.sched.entities[placed].lag_at(avg_vruntime, tick_ns);
         assert_eq!(Some(lag), line["lag"].as_i64(), "lag of {line}");
         nr_states += 1;
     }

@@ -28,7 +28,7 @@ impl State {
         if queue.nr_running == 1 {
             return running.or_else(|| queue.timeline.first()).map(|se| (se, PickRule::OnlyEntity));
         }
-        let eligibility = self.eligibility(cfs_rq);
+        let eligibility = queue.eligibility(&self.entities);
         let is_eligible = |se: &EntityId| eligibility.has(self.entities[*se].vruntime);
         let running = running.filter(is_eligible);
         if let Some(curr) = running
@@ -90,7 +90,7 @@ impl State {
     pub(crate) fn pick_task_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<TaskId> {
         let mut cfs_rq = CfsRqId::root(cpu);
         while self.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
-            if self.running_entity(cfs_rq).is_some() {
+            if self.cfs_rqs[cfs_rq].running_entity(&self.entities).is_some() {
                 self.update_curr_eevdf(ctx, cfs_rq);
             }
             let picked =

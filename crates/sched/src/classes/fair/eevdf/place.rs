@@ -4,8 +4,17 @@
 //! Models `place_entity()` (6.12.117).
 
 use crate::state::State;
+use crate::state::entity::SchedEntity;
 use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, EntityId};
+
+impl SchedEntity {
+    /// Returns the distance to the virtual time at which the entity has its old lag once it has joined entities of a weight.
+    #[inline]
+    fn inflated_lag(&self, weight: i64) -> i64 {
+        self.vlag.wrapping_mul(weight + self.weight() as i64) / weight.max(1)
+    }
+}
 
 impl State {
     /// Sets virtual runtime and deadline of an entity that joins a cfs_rq.
@@ -20,10 +29,14 @@ impl State {
     ///    are, on average, in the middle of theirs.
     #[inline(never)]
     pub(crate) fn place_entity_eevdf(&mut self, cfs_rq: CfsRqId, se: EntityId, is_initial: bool) {
-        let avg_vruntime = self.avg_vruntime(cfs_rq);
-        let mut vslice = self.entities[se].refresh_slice(self.tunables.base_slice_ns);
-        let lag = self.inflated_lag(cfs_rq, se);
+        let queue = &mut self.cfs_rqs[cfs_rq];
+        let running = queue.running_entity(&self.entities);
+        let avg_vruntime = queue.virtual_time.advance(running);
+        let weight = queue.virtual_time.sum_weight + running.map_or(0, |running| running.weight);
+        let has_lag = queue.nr_running > 0 && self.features.has(Feature::PlaceLag);
         let entity = &mut self.entities[se];
+        let mut vslice = entity.refresh_slice(self.tunables.base_slice_ns);
+        let lag = if has_lag { entity.inflated_lag(weight) } else { 0 };
         entity.vruntime = avg_vruntime.wrapping_sub(lag as u64);
         if entity.has_relative_deadline && self.features.has(Feature::PlaceRelDeadline) {
             entity.deadline = entity.deadline.wrapping_add(entity.vruntime);
@@ -34,17 +47,5 @@ impl State {
             vslice /= 2;
         }
         entity.deadline = entity.vruntime.wrapping_add(vslice);
-    }
-
-    /// Returns the distance to the virtual time at which an entity has its old lag once it has joined.
-    fn inflated_lag(&self, cfs_rq: CfsRqId, se: EntityId) -> i64 {
-        let queue = &self.cfs_rqs[cfs_rq];
-        if queue.nr_running == 0 || !self.features.has(Feature::PlaceLag) {
-            return 0;
-        }
-        let curr = queue.curr.map(|curr| &self.entities[curr]).filter(|curr| curr.on_rq);
-        let weight = queue.virtual_time.sum_weight + curr.map_or(0, |curr| curr.weight() as i64);
-        let entity = &self.entities[se];
-        entity.vlag.wrapping_mul(weight + entity.weight() as i64) / weight.max(1)
     }
 }

@@ -67,7 +67,7 @@ impl State {
             zero_vruntime: zero_vruntime as i64,
             sum_w_vruntime,
             sum_weight: sum_weight as u64,
-            avg_vruntime: queue.virtual_time.clone().advance(self.running_entity(id)) as i64,
+            avg_vruntime: queue.virtual_time.clone().advance(queue.running_entity(&self.entities)) as i64,
         }
     }
 

@@ -7,6 +7,7 @@
 //! move. The distance of the deadline to the virtual time scales like the lag.
 
 use crate::state::State;
+use crate::state::entity::SchedEntity;
 use crate::types::ids::{CfsRqId, EntityId};
 
 impl State {
@@ -14,30 +15,31 @@ impl State {
     /// new weight, which the caller sets.
     #[inline(never)]
     pub(super) fn begin_reweight(&mut self, cfs_rq: CfsRqId, se: EntityId, weight: u64) {
-        let avg_vruntime = self.avg_vruntime(cfs_rq);
-        if self.cfs_rqs[cfs_rq].curr != Some(se) {
+        let queue = &mut self.cfs_rqs[cfs_rq];
+        let avg_vruntime = queue.avg_vruntime(&self.entities);
+        if queue.curr != Some(se) {
             self.remove_from_timeline_eevdf(cfs_rq, se);
         }
-        self.reweight_eevdf(se, avg_vruntime, weight);
+        self.entities[se].reweight_at(avg_vruntime, weight, self.tick_ns);
     }
+}
 
+impl SchedEntity {
     /// Scales lag and deadline of an entity on the runqueue, at a virtual time, for a new weight.
-    fn reweight_eevdf(&mut self, se: EntityId, avg_vruntime: u64, weight: u64) {
-        let old_weight = self.entities[se].load.weight;
-        if avg_vruntime != self.entities[se].vruntime {
-            let lag = scale(self.entity_lag(avg_vruntime, se), old_weight, weight);
-            self.entities[se].vruntime = avg_vruntime.wrapping_sub(lag as u64);
+    fn reweight_at(&mut self, avg_vruntime: u64, weight: u64, tick_ns: u64) {
+        let old_weight = self.load.weight;
+        if avg_vruntime != self.vruntime {
+            let lag = scale(self.lag_at(avg_vruntime, tick_ns), old_weight, weight);
+            self.vruntime = avg_vruntime.wrapping_sub(lag as u64);
         }
-        let entity = &mut self.entities[se];
-        let distance = scale(entity.deadline.wrapping_sub(avg_vruntime) as i64, old_weight, weight);
-        entity.deadline = avg_vruntime.wrapping_add(distance as u64);
+        let distance = scale(self.deadline.wrapping_sub(avg_vruntime) as i64, old_weight, weight);
+        self.deadline = avg_vruntime.wrapping_add(distance as u64);
     }
 
     /// Scales the lag of an entity that is not on the runqueue.
     #[inline(never)]
-    pub(super) fn rescale_lag(&mut self, se: EntityId, weight: u64) {
-        let entity = &mut self.entities[se];
-        entity.vlag = scale(entity.vlag, entity.load.weight, weight);
+    pub(super) fn rescale_lag(&mut self, weight: u64) {
+        self.vlag = scale(self.vlag, self.load.weight, weight);
     }
 }
 

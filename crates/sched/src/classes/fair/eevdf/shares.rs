@@ -32,7 +32,7 @@ impl State {
             self.begin_reweight(cfs_rq, se, weight);
             self.cfs_rqs[cfs_rq].load.sub(old);
         } else {
-            self.rescale_lag(se, weight);
+            self.entities[se].rescale_lag(weight);
         }
         self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
         let queue = &mut self.cfs_rqs[cfs_rq];
