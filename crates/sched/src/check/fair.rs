@@ -36,8 +36,8 @@ pub(crate) fn check(sched: &Sched, recounts: &mut alloc::vec::Vec<FairRecount>) 
         check_timeline(sched, id, cfs_rq)?;
         check_marks(sched, id, cfs_rq)?;
         check_average(id, cfs_rq)?;
-        if sched.rules.fair_is_eevdf {
-            check_lags(sched, id, cfs_rq)?;
+        if let Some(virtual_time) = sched.virtual_time(id) {
+            check_lags(sched, id, cfs_rq, virtual_time)?;
         }
     }
     for (index, se) in sched.entities.iter().enumerate() {
@@ -95,8 +95,7 @@ fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
 
 /// Checks the sums of the virtual time of 6.12, and that lags are conserved: weighted with the entities' weights they
 /// add up to zero, but for the rounding of the virtual time.
-fn check_lags(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
-    let kept = &cfs_rq.virtual_time;
+fn check_lags(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq, kept: &VirtualTime) -> CheckResult {
     let mut recounted = VirtualTime { sum_w_vruntime: 0, sum_weight: 0, ..*kept };
     for (_, entity) in cfs_rq.timeline.iter() {
         let se = &sched.entities[entity];

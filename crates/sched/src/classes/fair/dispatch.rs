@@ -2,14 +2,16 @@
 //! The fair class as other code calls it. Each function is that of CFS ([`cfs`](super::cfs)) or that of EEVDF
 //! ([`eevdf`](super::eevdf)); the suffix of its name is that of the set.
 //!
-//! Functions of a set call those of their own set.
+//! Only here does the scheduler test which fair class a kernel has. Functions of a set call those of their own set.
 //! Of the code that both sets share, throttling ([`bandwidth`](super::bandwidth)) and changes of shares
 //! ([`shares`](super::shares)) call these functions.
 
 use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::interface::ctx::Ctx;
+use crate::interface::lag::{EntityLag, LagMoment, QueueLag};
 use crate::state::State;
 use crate::state::lock::RqGuard;
+use crate::state::rq::virtual_time::VirtualTime;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 
 /// Operations of the class (`fair_sched_class`).
@@ -149,6 +151,42 @@ impl State {
         match self.rules.fair_is_eevdf {
             false => self.insert_into_timeline_cfs(cfs_rq, se),
             true => self.insert_into_timeline_eevdf(cfs_rq, se),
+        }
+    }
+}
+
+/// Virtual times for observers and checks. CFS has none.
+impl State {
+    /// Reports the virtual times of a fair task and of each group above it, if an observer wants them.
+    #[inline]
+    pub(crate) fn report_lags(&self, ctx: &mut Ctx<'_>, task: TaskId, moment: LagMoment) {
+        match self.rules.fair_is_eevdf {
+            false => {}
+            true => self.report_lags_eevdf(ctx, task, moment),
+        }
+    }
+
+    /// Returns the virtual times of a task; `None` if the kernel has no lags.
+    pub fn lag_snapshot(&self, task: TaskId) -> Option<EntityLag> {
+        match self.rules.fair_is_eevdf {
+            false => None,
+            true => Some(self.lag_snapshot_eevdf(task)),
+        }
+    }
+
+    /// Returns the virtual time of the root cfs_rq of a CPU; `None` if the kernel has no lags.
+    pub fn queue_lag_snapshot(&self, cpu: CpuId) -> Option<QueueLag> {
+        match self.rules.fair_is_eevdf {
+            false => None,
+            true => Some(self.queue_lag_snapshot_eevdf(cpu)),
+        }
+    }
+
+    /// Returns the sums of the virtual time of a cfs_rq; `None` if the kernel has no lags.
+    pub(crate) fn virtual_time(&self, id: CfsRqId) -> Option<&VirtualTime> {
+        match self.rules.fair_is_eevdf {
+            false => None,
+            true => Some(&self.cfs_rqs[id].virtual_time),
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 impl State {
     /// Reports the virtual times of a fair task and of each group above it, if an observer wants them.
     #[inline]
-    pub(crate) fn report_lags(&self, ctx: &mut Ctx<'_>, task: TaskId, moment: LagMoment) {
+    pub(in crate::classes::fair) fn report_lags_eevdf(&self, ctx: &mut Ctx<'_>, task: TaskId, moment: LagMoment) {
         if ctx.wants_lags {
             self.report_lags_upwards(ctx, task, moment);
         }
@@ -28,7 +28,7 @@ impl State {
     #[cold]
     fn report_lags_upwards(&self, ctx: &mut Ctx<'_>, task: TaskId, moment: LagMoment) {
         let task = &self.tasks[task];
-        let mut entity = Some(task.se).filter(|_| self.rules.fair_is_eevdf && task.class == SchedClass::Fair);
+        let mut entity = Some(task.se).filter(|_| task.class == SchedClass::Fair);
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
             let (lag, queue) = (self.entity_lag_snapshot(se), self.queue_lag_of(cfs_rq));
@@ -139,7 +139,7 @@ impl State {
     /// Reports that a task leaves its cfs_rq with a lag beyond the limit. A lag at the end of a delayed dequeue is not
     /// kept anyway, and is not reported.
     #[cold]
-    pub(crate) fn report_limited_lag(&self, ctx: &mut Ctx<'_>, se: EntityId, lag: i64, flags: DequeueFlags) {
+    pub(super) fn report_limited_lag(&self, ctx: &mut Ctx<'_>, se: EntityId, lag: i64, flags: DequeueFlags) {
         let se = &self.entities[se];
         if let Some(task) = se.task().filter(|_| !flags.delayed) {
             let record = LimitedLag { task, weight: se.weight(), lag, kept: se.vlag };
@@ -187,15 +187,15 @@ impl State {
         self.tasks[fair_server(cpu)].dl.server.is_active
     }
 
-    /// Returns the virtual times of a task; `None` if the kernel has no lags.
-    pub fn lag_snapshot(&self, task: TaskId) -> Option<EntityLag> {
-        let se = self.tasks[task].se;
-        self.rules.fair_is_eevdf.then(|| EntityLag { cpu: self.tasks[task].cpu, ..self.entity_lag_snapshot(se) })
+    /// Returns the virtual times of a task.
+    pub(in crate::classes::fair) fn lag_snapshot_eevdf(&self, task: TaskId) -> EntityLag {
+        let task = &self.tasks[task];
+        EntityLag { cpu: task.cpu, ..self.entity_lag_snapshot(task.se) }
     }
 
-    /// Returns the virtual time of the root cfs_rq of a CPU; `None` if the kernel has no lags.
-    pub fn queue_lag_snapshot(&self, cpu: CpuId) -> Option<QueueLag> {
-        self.rules.fair_is_eevdf.then(|| self.queue_lag_of(CfsRqId::root(cpu)))
+    /// Returns the virtual time of the root cfs_rq of a CPU.
+    pub(in crate::classes::fair) fn queue_lag_snapshot_eevdf(&self, cpu: CpuId) -> QueueLag {
+        self.queue_lag_of(CfsRqId::root(cpu))
     }
 
     /// Returns the virtual times of a cfs_rq. They have a meaning if the kernel has EEVDF.
