@@ -9,6 +9,7 @@ use super::evidence::Sentence;
 use super::periods::ConditionPeriods;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
 use super::{Finding, FindingContext, FindingTasks, Limits, Severity};
+use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::Machine;
 use fairlab_sched::units::{Nanos, SCHED_CAPACITY_SCALE};
 use serde::Serialize;

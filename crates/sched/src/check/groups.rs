@@ -60,10 +60,10 @@ fn check_group(sched: &Sched, id: GroupId, most_shares: u64) -> CheckResult {
 /// Checks the list of cfs_rqs with load: each is there once, children before parents, none is missing, and no
 /// branch is unfinished.
 fn check_leaf_list(sched: &Sched, cpu: CpuId) -> CheckResult {
-    ensure!(!sched.has_unfinished_branch(cpu), "a branch of the list of {cpu:?} has no parent");
+    ensure!(!sched.rqs[cpu].leaf_list.has_unfinished_branch(), "a branch of the list of {cpu:?} has no parent");
     let of_cpu = (0..sched.groups.len()).map(|group| sched.cfs_rq_of_group(GroupId::from_index(group), cpu));
     let nr_marked = of_cpu.clone().filter(|id| sched.cfs_rqs[*id].on_list).count();
-    let members = core::iter::successors(sched.first_leaf_cfs_rq(cpu), |&id| sched.next_leaf_cfs_rq(id));
+    let members = core::iter::successors(sched.rqs[cpu].leaf_list.first(), |&id| sched.cfs_rqs[id].next_leaf());
     let mut nr_members = 0;
     for id in members.take(nr_marked + 1) {
         nr_members += 1;
@@ -101,7 +101,7 @@ fn may_be_missing(sched: &Sched, parent: CfsRqId) -> bool {
 }
 
 fn is_behind(sched: &Sched, id: CfsRqId, parent: CfsRqId, nr_members: usize) -> bool {
-    core::iter::successors(sched.next_leaf_cfs_rq(id), |&id| sched.next_leaf_cfs_rq(id))
+    core::iter::successors(sched.cfs_rqs[id].next_leaf(), |&id| sched.cfs_rqs[id].next_leaf())
         .take(nr_members)
         .any(|member| member == parent)
 }

@@ -5,6 +5,7 @@ use crate::check::InvariantChecker;
 use crate::golden::{CPU, GoldenTestMachine};
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
+use crate::state::State;
 use crate::state::task::{Policy, TaskState};
 use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
 use crate::types::series::KernelSeries;
@@ -123,12 +124,13 @@ fn damaged_orders_and_lists_are_found() {
     );
     let unlisted = damage(|sched, _, _| {
         let cfs_rq = sched.cfs_rq_of_group(GroupId(1), CPU);
-        sched.list_del_leaf_cfs_rq(cfs_rq);
+        let State { rqs, cfs_rqs, .. } = &mut sched.state;
+        rqs[CPU].leaf_list.remove(cfs_rqs, cfs_rq);
     });
     assert!(unlisted.contains("is not in the list"), "{unlisted}");
     let without_parent = damage(|sched, _, _| {
-        let root = CfsRqId::root(CPU);
-        sched.list_del_leaf_cfs_rq(root);
+        let State { rqs, cfs_rqs, .. } = &mut sched.state;
+        rqs[CPU].leaf_list.remove(cfs_rqs, CfsRqId::root(CPU));
     });
     assert!(without_parent.contains("is not behind it"), "{without_parent}");
 }

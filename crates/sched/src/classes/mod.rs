@@ -14,7 +14,6 @@ use crate::interface::probe::Event;
 use crate::state::State;
 use crate::state::lock::RqGuard;
 use crate::state::task::{OnRq, SchedClass, TaskState};
-use crate::types::features::Feature;
 use crate::types::ids::{CpuId, TaskId};
 
 impl State {
@@ -40,7 +39,7 @@ impl State {
     }
 
     pub(crate) fn enqueue_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: EnqueueFlags) {
-        self.assert_task_locked(rq, task);
+        rq.assert_is_of(self.tasks[task].cpu);
         let cpu = rq.cpu();
         let now = self.rqs[cpu].clock;
         let p = &mut self.tasks[task];
@@ -70,7 +69,7 @@ impl State {
 
     /// Dequeues a task. Returns whether it has left: in 6.12 a task that sleeps may stay queued for a while.
     pub(crate) fn dequeue_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, flags: DequeueFlags) -> bool {
-        self.assert_task_locked(rq, task);
+        rq.assert_is_of(self.tasks[task].cpu);
         let cpu = rq.cpu();
         let rq = &mut self.rqs[cpu];
         let p = &mut self.tasks[task];
@@ -80,7 +79,7 @@ impl State {
             rq.stats.run_delay = rq.stats.run_delay.wrapping_add(delay);
         }
         let class = p.class;
-        self.uclamp_rq_dec(cpu, task);
+        rq.uclamp_dec(p);
         match class {
             SchedClass::Fair => return self.dequeue_task_fair(ctx, cpu, task, flags),
             SchedClass::RealTime => self.dequeue_task_rt(ctx, cpu, task, flags),
@@ -93,7 +92,7 @@ impl State {
 
     /// Stops the running task (`put_prev_task()`).
     pub(crate) fn put_prev_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
-        self.assert_task_locked(rq, task);
+        rq.assert_is_of(self.tasks[task].cpu);
         let cpu = rq.cpu();
         match self.tasks[task].class {
             SchedClass::Fair => self.put_prev_task_fair(ctx, task),
@@ -117,7 +116,7 @@ impl State {
 
     /// Makes a task that was dequeued briefly for a change the running one again (`set_next_task()`).
     pub(crate) fn set_next_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
-        self.assert_task_locked(rq, task);
+        rq.assert_is_of(self.tasks[task].cpu);
         let cpu = rq.cpu();
         match self.tasks[task].class {
             SchedClass::Fair => self.set_next_task_fair(ctx, task),
@@ -130,7 +129,7 @@ impl State {
     /// Reschedules if a task that has become runnable preempts the running one. A higher class always
     /// preempts; within a class the class decides.
     pub(crate) fn check_preempt_curr(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, is_fork: bool) {
-        self.assert_task_locked(rq, task);
+        rq.assert_is_of(self.tasks[task].cpu);
         let cpu = rq.cpu();
         let curr = self.rqs[cpu].curr;
         let (class, curr_class) = (self.tasks[task].class, self.tasks[curr].class);
@@ -147,7 +146,7 @@ impl State {
         }
         // Rescheduling follows at once, so its clock update would find no new time.
         if self.tasks[curr].is_queued() && self.rqs[cpu].need_resched {
-            self.rq_clock_skip_update(cpu);
+            self.rqs[cpu].skip_clock_update();
         }
     }
 
@@ -189,10 +188,5 @@ impl State {
         let depth = parent.map_or(0, |parent| self.entities[parent].depth + 1);
         let entity = &mut self.entities[se];
         (entity.cfs_rq, entity.parent, entity.depth) = (cfs_rq, parent, depth);
-    }
-
-    /// Whether slices or budgets may end by timer.
-    pub(crate) fn uses_hrtick(&self) -> bool {
-        self.features.has(Feature::Hrtick) || self.features.has(Feature::HrtickDl)
     }
 }

@@ -35,7 +35,7 @@ impl State {
 
     /// Returns the nearest throttled group on a CPU, from `group` upwards.
     fn throttled_group(&self, mut group: GroupId, cpu: CpuId) -> Option<GroupId> {
-        if !self.is_throttled_hierarchy(self.cfs_rq_of_group(group, cpu)) {
+        if !self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy() {
             return None;
         }
         while !self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].throttled {

@@ -48,7 +48,7 @@ impl Sched {
         if has_time && self.cfs_rqs[CfsRqId::root(env.src_cpu)].h_nr_running == 1 {
             let src = &self.rqs[env.src_cpu];
             let margin = u64::from(sd.imbalance_pct);
-            if check_cpu_capacity(src, sd) && src.cpu_capacity * margin < self.capacity_of(env.dst_cpu) * 100 {
+            if check_cpu_capacity(src, sd) && src.cpu_capacity * margin < self.rqs[env.dst_cpu].cpu_capacity * 100 {
                 return true;
             }
         }
@@ -101,7 +101,7 @@ impl Sched {
         if rq.active_balance && rq.nr_running > 1 {
             let common = self.domains.chain(target).find(|&sd| self.domains.domains[sd].span.contains(cpu));
             if let Some(sd) = common {
-                self.count_domain(ctx, sd, DomainCounter::AlbCount, 1);
+                self.domains.domains[sd].count(ctx, DomainCounter::AlbCount, 1);
                 self.update_rq_clock(ctx, &src);
                 let level = self.domains.domains[sd].level;
                 // No other destination is possible, so the set of CPUs to choose from is empty.
@@ -110,10 +110,10 @@ impl Sched {
                 env.flags.active = true;
                 moved = self.detach_one_task(ctx, &src, &mut env);
                 if moved.is_some() {
-                    self.count_domain(ctx, sd, DomainCounter::AlbPushed, 1);
+                    self.domains.domains[sd].count(ctx, DomainCounter::AlbPushed, 1);
                     self.domains.domains[sd].nr_balance_failed = 0;
                 } else {
-                    self.count_domain(ctx, sd, DomainCounter::AlbFailed, 1);
+                    self.domains.domains[sd].count(ctx, DomainCounter::AlbFailed, 1);
                 }
             }
         }

@@ -151,7 +151,7 @@ impl Sched {
         let queue = &mut self.rqs[cpu].unthrottle_queue;
         queue.push_back(id);
         if queue.len() == 1 {
-            self.queue_call(ctx, cpu, CallFunction::Unthrottle);
+            self.state.rqs[cpu].queue_call(ctx, CallFunction::Unthrottle, self.state.polling_idle);
         }
     }
 

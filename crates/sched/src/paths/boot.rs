@@ -7,6 +7,7 @@
 use crate::interface::ctx::{Ctx, Effect};
 use crate::interface::probe::NoSchedObserver;
 use crate::paths::sched::Sched;
+use crate::state::State;
 use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, SchedClass, TaskState};
 use crate::types::cpumask::CpuMask;
@@ -97,7 +98,8 @@ impl Sched {
         self.rqs[boot_cpu].stats.rq_cpu_time = 0;
         self.tasks[init].cpus_allowed.set_all();
         self.tasks[init].nr_cpus_allowed = self.rqs.len() as u32;
-        self.set_task_max_allowed_capacity(init);
+        let State { tasks, domains, rqs, .. } = &mut self.state;
+        tasks[init].set_max_allowed_capacity(domains, rqs);
         // A stopper is forked as a fair task before it gets its class. The change of its weight then
         // subtracts load from the cfs_rq that was never added there (`__setscheduler_params()`, 6.1).
         for cpu in self.cpu_ids() {

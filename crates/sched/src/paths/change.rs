@@ -156,7 +156,7 @@ impl Sched {
         if slice.is_none() {
             self.report_priority(ctx, task);
         }
-        self.reset_uclamp(task);
+        self.state.tasks[task].reset_uclamp(&self.state.rules);
         self.sched_change_end(ctx, &rq, task, taken, how);
         self.check_class_changed(ctx, &rq, task, old_class, old_prio);
         self.balance_callbacks(ctx, cpu);
@@ -278,7 +278,8 @@ impl Sched {
         p.cpus_allowed.copy_from(mask);
         p.nr_cpus_allowed = mask.weight() as u32;
         if p.class == SchedClass::Fair {
-            self.set_task_max_allowed_capacity(task);
+            let State { tasks, domains, rqs, .. } = &mut self.state;
+            tasks[task].set_max_allowed_capacity(domains, rqs);
         }
         self.sched_change_end(ctx, rq, task, taken, ReenqueueFlags::default());
     }
@@ -341,7 +342,7 @@ impl Sched {
         task: TaskId,
         moved: bool,
     ) -> DequeuedTask {
-        self.assert_task_locked(rq, task);
+        rq.assert_is_of(self.tasks[task].cpu);
         let p = &self.tasks[task];
         let running = self.rqs[rq.cpu()].curr == task;
         let taken = DequeuedTask { queued: p.on_rq == OnRq::Queued, running };
@@ -445,7 +446,8 @@ impl Sched {
     /// because other tasks may be waiting; a queued one may preempt.
     fn switched_to_fair(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId) {
         self.attach_task_cfs_rq(ctx, task);
-        self.set_task_max_allowed_capacity(task);
+        let State { tasks, domains, rqs, .. } = &mut self.state;
+        tasks[task].set_max_allowed_capacity(domains, rqs);
         let cpu = rq.cpu();
         if !self.tasks[task].is_queued() {
             return;

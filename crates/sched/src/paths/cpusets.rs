@@ -49,7 +49,7 @@ impl Sched {
     }
 
     fn update_cpuset(&mut self, id: CpusetId) -> Vec<TaskId> {
-        let effective = self.effective_cpus(&self.cpusets[id].cpus_allowed);
+        let effective = self.hotplug.effective_cpus(&self.cpusets[id].cpus_allowed);
         if self.cpusets[id].effective_cpus == effective {
             return Vec::new();
         }

@@ -136,7 +136,7 @@ impl Sched {
     }
 
     fn end_domains(&mut self, path: &RebalanceDomains) {
-        let migration_cost = self.migration_cost_u64();
+        let migration_cost = self.tunables.migration_cost_u64();
         let rq = &mut self.rqs[path.cpu];
         if path.has_decayed {
             rq.max_idle_balance_cost = path.max_cost.max(migration_cost);

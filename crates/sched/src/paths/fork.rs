@@ -11,6 +11,7 @@ use crate::classes::fair::enqueue::EnqueueFlags;
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::{Event, LagMoment};
 use crate::paths::sched::Sched;
+use crate::state::State;
 use crate::state::new_task::NewTask;
 use crate::state::task::{SchedClass, TaskState};
 use crate::types::ids::{CpuId, TaskId};
@@ -35,7 +36,8 @@ impl Sched {
         let task = self.new_task(new, ctx.cpu);
         self.report_priority(ctx, task);
         if self.tasks[task].class == SchedClass::Fair {
-            self.set_task_max_allowed_capacity(task);
+            let State { tasks, domains, rqs, .. } = &mut self.state;
+            tasks[task].set_max_allowed_capacity(domains, rqs);
             if !self.rules.places_new_task_on_enqueue {
                 let rq = self.rq_lock(ctx.cpu);
                 self.task_fork_fair(ctx, &rq, task);

@@ -12,7 +12,7 @@ use crate::types::work::KernelOp;
 impl Sched {
     /// Handles an inter-processor interrupt on the executing CPU.
     pub fn handle_ipi(&mut self, ctx: &mut Ctx<'_>, kind: IpiKind) {
-        if !self.is_polling(ctx.cpu) {
+        if !(self.polling_idle && self.rqs[ctx.cpu].is_idle_task_running()) {
             ctx.charge(KernelOp::IpiReceive);
         }
         self.rqs[ctx.cpu].ipi_pending[kind as usize] = false;

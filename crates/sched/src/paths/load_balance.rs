@@ -425,7 +425,7 @@ impl Sched {
 
     #[inline]
     fn count_lb(&mut self, ctx: &mut Ctx<'_>, env: &LbEnv, counter: LbCounter, amount: i64) {
-        self.count_domain(ctx, env.sd, DomainCounter::Lb(counter, env.idle), amount);
+        self.domains.domains[env.sd].count(ctx, DomainCounter::Lb(counter, env.idle), amount);
     }
 
     /// Takes the CPU mask for balancing passes of a CPU. The mask that replaces it meanwhile does not

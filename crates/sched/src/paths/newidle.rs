@@ -161,7 +161,7 @@ impl Sched {
         };
         if let Some(base) = path.next {
             let least = if self.tunables.changes.newidle_min_idle {
-                self.migration_cost_u64()
+                self.tunables.migration_cost_u64()
             } else {
                 self.domains.domains[base].max_newidle_lb_cost
             };

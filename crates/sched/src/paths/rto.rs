@@ -31,6 +31,6 @@ impl Sched {
 
     fn send_rto_request(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let root_domain = self.rt_root.overload.root_domain();
-        self.queue_call(ctx, cpu, CallFunction::RtPush { root_domain });
+        self.state.rqs[cpu].queue_call(ctx, CallFunction::RtPush { root_domain }, self.state.polling_idle);
     }
 }

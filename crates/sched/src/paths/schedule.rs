@@ -91,14 +91,14 @@ impl Sched {
         let cpu = ctx.cpu;
         let prev = self.rqs[cpu].curr;
         self.rqs[cpu].stats.sched_count += 1;
-        if self.uses_hrtick() {
+        if self.features.uses_hrtick() {
             self.hrtick_clear(ctx, cpu);
         }
         let rq = self.rq_lock(cpu);
-        self.begin_clock_skip(cpu);
+        self.rqs[cpu].begin_clock_skip();
         self.update_rq_clock(ctx, &rq);
         if self.rules.ends_clock_skip_early {
-            self.end_clock_skip(cpu);
+            self.rqs[cpu].end_clock_skip();
         }
         if self.stays_idle(cpu) {
             self.switch_to(ctx, cpu, prev, prev);
@@ -140,8 +140,9 @@ impl Sched {
     }
 
     fn switch_to(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
-        self.rqs[cpu].need_resched = false;
-        self.clear_resched_latency(cpu);
+        let rq = &mut self.rqs[cpu];
+        rq.need_resched = false;
+        rq.warn.end_resched();
         // An I/O wait of the task is over.
         self.tasks[next].in_iowait = false;
         if next == prev {
@@ -157,7 +158,7 @@ impl Sched {
     #[inline]
     fn end_clock_skip_late(&mut self, cpu: CpuId) {
         if !self.rules.ends_clock_skip_early {
-            self.end_clock_skip(cpu);
+            self.rqs[cpu].end_clock_skip();
         }
     }
 

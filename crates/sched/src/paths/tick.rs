@@ -8,7 +8,9 @@ use crate::interface::balance::{KickDecision, KickReason};
 use crate::interface::ctx::Ctx;
 use crate::paths::resumable::{CpuPathStack, Resumable, Step, YieldPoint, Yielded};
 use crate::paths::sched::Sched;
+use crate::state::State;
 use crate::state::task::SchedClass;
+use crate::types::features::Feature;
 use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
 
@@ -86,7 +88,10 @@ impl Sched {
             SchedClass::Deadline => self.task_tick_dl(ctx, cpu, curr, false),
             SchedClass::Stop | SchedClass::Idle => {}
         }
-        self.check_resched_latency(ctx, cpu);
+        if self.features.has(Feature::LatencyWarn) {
+            let State { rqs, tunables, warn, .. } = &mut self.state;
+            rqs[cpu].check_resched_latency(ctx, tunables, warn);
+        }
         if self.run_path_after(ctx, TickPath::TriggerBalance, YieldPoint::UNLOCKED).is_some() {
             self.run_softirqs(ctx);
         }

@@ -236,7 +236,7 @@ impl Sched {
             self.tasks[task].remote_wakeup = migrated;
             self.state.rqs[cpu].set_ttwu_pending(&mut self.state.lb_cache, true);
             ctx.op_counts.touch_write(cpu);
-            self.queue_call(ctx, cpu, CallFunction::Wake(task));
+            self.state.rqs[cpu].queue_call(ctx, CallFunction::Wake(task), self.state.polling_idle);
         } else {
             let rq = self.rq_lock_clocked(ctx, cpu);
             let flags = EnqueueFlags { migrated, is_paid: true, ..EnqueueFlags::default() };

@@ -204,18 +204,6 @@ impl State {
         self.rqs[cpu].freq_capacity = capacity;
     }
 
-    /// Frequency of a CPU, as a share of 1024 of its highest one: `arch_scale_freq_capacity()`.
-    #[inline]
-    pub fn freq_capacity(&self, cpu: CpuId) -> Capacity {
-        self.rqs[cpu].freq_capacity
-    }
-
-    /// Sets the thermal pressure of a CPU: the capacity that frequency capping takes from it, of 1024.
-    pub fn handle_thermal_pressure(&mut self, cpu: CpuId, pressure: Capacity) {
-        let rq = &mut self.rqs[cpu];
-        (rq.thermal_pressure, rq.cpufreq_pressure) = (pressure, pressure);
-    }
-
     /// Adds time that interrupts have taken from a CPU.
     pub fn handle_irq_time(&mut self, cpu: CpuId, time: Nanos) {
         self.rqs[cpu].irq_time += time.0;
@@ -344,10 +332,6 @@ impl State {
         &self.entities[self.tasks[task].se].avg
     }
 
-    pub(crate) fn node_of(&self, cpu: CpuId) -> u32 {
-        self.nodes[cpu]
-    }
-
     /// Recomputes the longest interval between load-balance passes, after CPUs have joined or left the root
     /// domain.
     ///
@@ -360,11 +344,6 @@ impl State {
     #[inline]
     pub fn is_idle_task_running(&self, cpu: CpuId) -> bool {
         self.rqs[cpu].is_idle_task_running()
-    }
-
-    /// Migration cost as the unsigned 32-bit number that the kernel keeps; -1 is a very large one.
-    pub(crate) const fn migration_cost_u64(&self) -> u64 {
-        self.tunables.migration_cost_ns as u32 as u64
     }
 }
 

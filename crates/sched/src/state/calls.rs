@@ -7,6 +7,7 @@
 use crate::interface::ctx::{Ctx, Effect, IpiKind};
 use crate::interface::probe::Event;
 use crate::state::State;
+use crate::state::rq::Rq;
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::work::KernelOp;
 
@@ -34,27 +35,12 @@ impl State {
     /// Requests that the running task of a CPU reschedules. Sends an interrupt to a remote CPU, unless that
     /// CPU is offline.
     pub(crate) fn resched_curr(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if core::mem::replace(&mut self.rqs[cpu].need_resched, true) || cpu == ctx.cpu {
+        let rq = &mut self.rqs[cpu];
+        if core::mem::replace(&mut rq.need_resched, true) || cpu == ctx.cpu {
             return;
         }
         if self.hotplug.online.contains(cpu) {
-            self.send_ipi(ctx, cpu, IpiKind::Reschedule);
-        }
-    }
-
-    /// Queues a request for another CPU. Sends an interrupt if the queue was empty.
-    pub(crate) fn queue_call(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, call: CallFunction) {
-        let queue = &mut self.rqs[cpu].call_queue;
-        queue.push_back(call);
-        if queue.len() == 1 {
-            self.send_ipi(ctx, cpu, IpiKind::CallFunction);
-        }
-    }
-
-    /// Requests that another CPU arms its slice timer, unless such a request is pending.
-    pub(crate) fn call_hrtick_start(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if !core::mem::replace(&mut self.rqs[cpu].hrtick_csd_pending, true) {
-            self.queue_call(ctx, cpu, CallFunction::HrtickStart);
+            rq.send_ipi(ctx, IpiKind::Reschedule, self.polling_idle);
         }
     }
 
@@ -66,20 +52,35 @@ impl State {
     pub fn set_polling_idle(&mut self, polls: bool) {
         self.polling_idle = polls;
     }
+}
 
-    /// Whether a CPU idles and a write is enough to wake it: `set_nr_if_polling()`.
-    pub(crate) fn is_polling(&self, cpu: CpuId) -> bool {
-        self.polling_idle && self.rqs[cpu].curr == self.rqs[cpu].idle
+impl Rq {
+    /// Queues a request for the CPU, which is another one. Sends an interrupt if the queue was empty. `polling_idle` says
+    /// whether idle CPUs monitor TIF_NEED_RESCHED.
+    pub(crate) fn queue_call(&mut self, ctx: &mut Ctx<'_>, call: CallFunction, polling_idle: bool) {
+        self.call_queue.push_back(call);
+        if self.call_queue.len() == 1 {
+            self.send_ipi(ctx, IpiKind::CallFunction, polling_idle);
+        }
     }
 
-    fn send_ipi(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, kind: IpiKind) {
-        if core::mem::replace(&mut self.rqs[cpu].ipi_pending[kind as usize], true) {
+    /// Requests that the CPU, which is another one, arms its slice timer, unless such a request is pending.
+    pub(crate) fn call_hrtick_start(&mut self, ctx: &mut Ctx<'_>, polling_idle: bool) {
+        if !core::mem::replace(&mut self.hrtick_csd_pending, true) {
+            self.queue_call(ctx, CallFunction::HrtickStart, polling_idle);
+        }
+    }
+
+    /// Sends an interrupt to the CPU, unless one of this kind is on its way. An idle CPU that polls notices a write
+    /// instead (`set_nr_if_polling()`), which costs nothing.
+    fn send_ipi(&mut self, ctx: &mut Ctx<'_>, kind: IpiKind, polling_idle: bool) {
+        if core::mem::replace(&mut self.ipi_pending[kind as usize], true) {
             return;
         }
-        if !self.is_polling(cpu) {
+        if !(polling_idle && self.is_idle_task_running()) {
             ctx.charge(KernelOp::IpiSend);
         }
-        ctx.report(Event::Ipi { cpu, kind, on: ctx.cpu });
-        ctx.emit(Effect::SendIpi { cpu, kind });
+        ctx.report(Event::Ipi { cpu: self.cpu, kind, on: ctx.cpu });
+        ctx.emit(Effect::SendIpi { cpu: self.cpu, kind });
     }
 }

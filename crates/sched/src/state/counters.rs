@@ -5,8 +5,7 @@
 
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
-use crate::state::State;
-use crate::state::topology::{DomainId, DomainStats};
+use crate::state::topology::{DomainStats, SchedDomain};
 use crate::types::idle_type::CpuIdleType;
 
 /// Counter that a domain keeps for each [`CpuIdleType`].
@@ -71,18 +70,17 @@ impl DomainCounter {
     }
 }
 
-impl State {
-    /// Increases a counter of a domain. Counters have 32 bits and wrap.
+impl SchedDomain {
+    /// Increases a counter of the domain. Counters have 32 bits and wrap.
     #[inline]
-    pub(crate) fn count_domain(&mut self, ctx: &mut Ctx<'_>, sd: DomainId, counter: DomainCounter, amount: i64) {
-        let domain = &mut self.domains.domains[sd];
-        let value = counter.of(&mut domain.stats);
+    pub(crate) fn count(&mut self, ctx: &mut Ctx<'_>, counter: DomainCounter, amount: i64) {
+        let value = counter.of(&mut self.stats);
         *value = value.wrapping_add(amount as u32);
         let idle = match counter {
             DomainCounter::Lb(_, idle) => Some(idle),
             _ => None,
         };
-        let (on, cpu, level) = (ctx.cpu, domain.cpu, domain.level);
+        let (on, cpu, level) = (ctx.cpu, self.cpu, self.level);
         ctx.report(Event::DomainStat { on, cpu, level, counter: counter.name(), idle, amount });
     }
 }

@@ -6,6 +6,7 @@
 //! are memory nodes, exclusive CPUs, and partitions, which would need root domains of their own.
 
 use crate::state::State;
+use crate::state::hotplug::Hotplug;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpusetId, TaskId};
 
@@ -29,7 +30,7 @@ impl State {
     /// Creates a cpuset that requests these CPUs.
     pub fn create_cpuset(&mut self, cpus: &CpuMask) -> CpusetId {
         let id = CpusetId::from_index(self.cpusets.len());
-        let effective_cpus = self.effective_cpus(cpus);
+        let effective_cpus = self.hotplug.effective_cpus(cpus);
         self.cpusets.push(Cpuset { cpus_allowed: cpus.clone(), effective_cpus });
         id
     }
@@ -74,10 +75,12 @@ impl State {
         cpus.and_with(wanted);
         Some(if cpus.is_empty() { p.cpus_allowed.clone() } else { cpus })
     }
+}
 
+impl Hotplug {
     /// Returns the active CPUs of `asked`, or all active CPUs if none of them is active.
     pub(crate) fn effective_cpus(&self, asked: &CpuMask) -> CpuMask {
-        let mut cpus = self.hotplug.active.clone();
+        let mut cpus = self.active.clone();
         if cpus.intersects(asked) {
             cpus.and_with(asked);
         }

@@ -82,7 +82,7 @@ impl State {
             in_wakeup: false,
             in_iowait: false,
             info: SchedInfo::default(),
-            uclamp: self.initial_uclamp(new.uclamp, new.policy.class()),
+            uclamp: self.default_clamps.of_new_task(new.uclamp, new.policy.class()),
             has_uclamp: new.uclamp.is_some(),
             uclamp_active: None,
             links: Default::default(),

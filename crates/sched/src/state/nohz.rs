@@ -6,6 +6,7 @@
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
+use crate::state::topology::SchedDomains;
 use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
@@ -68,7 +69,7 @@ impl State {
             rq.nohz_tick_stopped = true;
             self.nohz.idle_cpus_mask.set(cpu);
             self.nohz.nr_cpus += 1;
-            self.set_cpu_sd_state(cpu, true);
+            self.domains.set_cpu_sd_state(cpu, true);
             self.nohz.needs_update = true;
         }
         self.nohz.has_blocked = true;
@@ -82,19 +83,21 @@ impl State {
             ctx.charge(KernelOp::NohzExit);
             self.nohz.idle_cpus_mask.clear(cpu);
             self.nohz.nr_cpus -= 1;
-            self.set_cpu_sd_state(cpu, false);
+            self.domains.set_cpu_sd_state(cpu, false);
         }
         was_tickless
     }
+}
 
+impl SchedDomains {
     /// Counts a CPU as idle or busy in its last-level cache, unless it is counted so already.
     fn set_cpu_sd_state(&mut self, cpu: CpuId, idle: bool) {
-        let Some(llc) = self.domains.cpus[cpu].sd_llc else { return };
-        let sd = &mut self.domains.domains[llc];
+        let Some(llc) = self.cpus[cpu].sd_llc else { return };
+        let sd = &mut self.domains[llc];
         if core::mem::replace(&mut sd.nohz_idle, idle) == idle {
             return;
         }
         let shared = sd.shared.expect("CPUs of a cache domain share its state");
-        self.domains.shared[shared].nr_busy_cpus += if idle { -1 } else { 1 };
+        self.shared[shared].nr_busy_cpus += if idle { -1 } else { 1 };
     }
 }

@@ -143,8 +143,8 @@ impl State {
 
     /// cfs_rqs of a CPU that have load, children before parents: the kernel's `leaf_cfs_rq_list`.
     pub fn leaf_cfs_rqs(&self, cpu: CpuId) -> impl Iterator<Item = &CfsRq> {
-        let next = |&id: &CfsRqId| self.next_leaf_cfs_rq(id);
-        core::iter::successors(self.first_leaf_cfs_rq(cpu), next).map(|id| &self.cfs_rqs[id])
+        let next = |&id: &CfsRqId| self.cfs_rqs[id].next_leaf();
+        core::iter::successors(self.rqs[cpu].leaf_list.first(), next).map(|id| &self.cfs_rqs[id])
     }
 
     /// Entity that represents a cfs_rq on its parent; a root cfs_rq has none.

@@ -203,7 +203,7 @@ impl State {
             }
             self.rqs[heir].timers.insert(at, timer);
         }
-        self.queue_call(ctx, heir, CallFunction::Timers);
+        self.rqs[heir].queue_call(ctx, CallFunction::Timers, self.polling_idle);
     }
 
     /// Sets the shortest interval by which timers are forwarded (`hrtimer_resolution`): 1 ns with

@@ -132,21 +132,17 @@ impl RqUclamp {
 }
 
 impl State {
-    /// Whether a clamp has been set yet: `uclamp_is_used()`.
-    #[inline]
-    pub fn uclamp_is_used(&self) -> bool {
-        self.uclamp_used
-    }
-
     /// Sets the default clamps of tasks and groups that are created from now on.
     pub fn set_default_clamps(&mut self, first: DefaultClamps) {
         self.default_clamps = first;
     }
+}
 
+impl DefaultClamps {
     /// Clamps that a new task requests: its own if it was given any, else the inherited ones. Real-time tasks
     /// without their own request the highest frequency.
-    pub(crate) fn initial_uclamp(&self, given: Option<Uclamp>, class: SchedClass) -> Uclamp {
-        let inherited = self.default_clamps.tasks;
+    pub(crate) fn of_new_task(&self, given: Option<Uclamp>, class: SchedClass) -> Uclamp {
+        let inherited = self.tasks;
         match class {
             SchedClass::RealTime => given.unwrap_or(Uclamp { min: RT_DEFAULT_MIN, ..inherited }),
             _ => given.unwrap_or(inherited),

@@ -5,12 +5,26 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RqWarn {
     /// Lock section in which the clock was updated last.
-    pub(crate) clock_section: u64,
+    clock_section: u64,
     /// Time at which a tick first saw that the CPU has to reschedule, in ns: `last_seen_need_resched_ns`; 0
     /// if none has.
     pub(crate) resched_seen_ns: u64,
     /// Number of ticks that have seen it since: `ticks_without_resched`.
     pub(crate) ticks: u32,
+}
+
+impl RqWarn {
+    /// Records a clock update in a lock section. Returns whether it is the second one of that section.
+    #[inline]
+    pub(crate) fn is_second_update(&mut self, section: u64) -> bool {
+        core::mem::replace(&mut self.clock_section, section) == section && section > 0
+    }
+
+    /// Clears the record of a pending reschedule, because `schedule()` has picked a task.
+    #[inline]
+    pub(crate) fn end_resched(&mut self) {
+        self.resched_seen_ns = 0;
+    }
 }
 
 /// Machine-wide state that the warnings need.

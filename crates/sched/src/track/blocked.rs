@@ -42,10 +42,10 @@ impl State {
     fn update_blocked_fair(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, has_blocked: &mut bool) -> bool {
         let root = CfsRqId::root(cpu);
         let mut root_changed = false;
-        let mut next = self.first_leaf_cfs_rq(cpu);
+        let mut next = self.rqs[cpu].leaf_list.first();
         while let Some(id) = next {
             ctx.charge(KernelOp::BlockedCfsRq);
-            next = self.next_leaf_cfs_rq(id);
+            next = self.cfs_rqs[id].next_leaf();
             let now = self.cfs_rq_clock_pelt(id);
             if self.update_cfs_rq_load_avg(ctx, now, id) {
                 self.update_tg_load_avg(ctx, id);
@@ -61,7 +61,7 @@ impl State {
                 self.update_load_avg(ctx, above, se, UpdateLoad::TG);
             }
             if self.cfs_rq_is_decayed(id) {
-                self.list_del_leaf_cfs_rq(id);
+                self.rqs[cpu].leaf_list.remove(&mut self.cfs_rqs, id);
             }
             let avg = &self.cfs_rqs[id].avg;
             *has_blocked |= avg.load_avg > 0 || avg.util_avg > 0;

@@ -7,6 +7,8 @@
 use crate::state::State;
 use crate::state::rq::Rq;
 use crate::state::topology::{CapacityId, DomainId, SchedDomain, SchedGroup, SdFlags};
+use crate::types::arena::Arena;
+use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
 use crate::types::kernel_rules::KernelRules;
 use crate::types::units::{Capacity, msecs_to_jiffies};
@@ -21,6 +23,11 @@ struct CapacitySum {
 
 impl CapacitySum {
     const NONE: Self = Self { capacity: 0, min: Capacity::MAX, max: 0 };
+
+    fn of_cpus(rqs: &Arena<CpuId, Rq>, cpus: &CpuMask) -> Self {
+        let capacities = cpus.iter().map(|cpu| rqs[cpu].cpu_capacity);
+        capacities.fold(Self::NONE, |sum, capacity| sum.with(capacity, capacity, capacity))
+    }
 
     fn with(self, capacity: Capacity, min: Capacity, max: Capacity) -> Self {
         Self { capacity: self.capacity + capacity, min: self.min.min(min), max: self.max.max(max) }
@@ -63,13 +70,8 @@ pub(crate) fn check_cpu_capacity(rq: &Rq, sd: &SchedDomain) -> bool {
 impl State {
     /// Sums the capacity of a group over its CPUs.
     pub(crate) fn sum_group_capacity(&mut self, group: &SchedGroup) {
-        let sum = self.capacity_of_cpus(group);
+        let sum = CapacitySum::of_cpus(&self.rqs, &group.span);
         self.store_group_capacity(group.capacity, group.span.weight() as u64, sum);
-    }
-
-    fn capacity_of_cpus(&self, group: &SchedGroup) -> CapacitySum {
-        let cpus = group.span.iter().map(|cpu| self.capacity_of(cpu));
-        cpus.fold(CapacitySum::NONE, |sum, one| sum.with(one, one, one))
     }
 
     /// Sets the capacity of groups, which is due again after the balance interval of their domain.
@@ -98,7 +100,9 @@ impl State {
                 self.rqs[cpu].set_cpu_capacity(&mut self.lb_cache, capacity);
                 CapacitySum::NONE.with(capacity, capacity, capacity)
             }
-            Some(child) if self.domains.domains[child].flags.contains(SdFlags::OVERLAP) => self.capacity_of_cpus(group),
+            Some(child) if self.domains.domains[child].flags.contains(SdFlags::OVERLAP) => {
+                CapacitySum::of_cpus(&self.rqs, &group.span)
+            }
             Some(child) => {
                 let parts = self.domains.ring(child).map(|group| {
                     let group = &self.domains.groups[group];

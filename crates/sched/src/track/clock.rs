@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Clocks of a runqueue.
 //!
-//! Models `update_rq_clock()`, `update_rq_clock_task()` and `rq_clock_skip_update()` (6.1). `clock` follows
+//! Models `update_rq_clock()`, `update_rq_clock_task()` and `rq_clock_skip_update()` (6.1), with WARN_DOUBLE_CLOCK. `clock` follows
 //! the machine's clock, `clock_task` leaves out interrupt time and steal time, and the clock of load tracking
 //! follows `clock_task` ([`crate::track::pelt::clock`]).
 
 use crate::interface::ctx::Ctx;
+use crate::interface::probe::Event;
+use crate::interface::warning::Warning;
 use crate::state::State;
 use crate::state::lock::RqGuard;
+use crate::state::rq::Rq;
 use crate::types::features::Feature;
-use crate::types::ids::CpuId;
 
 impl State {
     /// Updates the clocks of a runqueue, unless `schedule()` was asked to skip the update.
@@ -21,8 +23,9 @@ impl State {
         if rq.clock_skip_active {
             return;
         }
-        self.check_double_clock(ctx, cpu);
-        let rq = &mut self.rqs[cpu];
+        if self.features.has(Feature::WarnDoubleClock) && rq.warn.is_second_update(self.warn.lock_section) {
+            ctx.report(Event::Warning { cpu, on: ctx.cpu, warning: Warning::DoubleClock });
+        }
         let Some(delta) = ctx.sched_clock().checked_sub(rq.clock) else { return };
         // A second update at the same instant changes nothing, except that steal time is dropped.
         if delta == 0 && !rq.is_idle_task_running() && rq.steal_time == rq.prev_steal_time {
@@ -42,24 +45,23 @@ impl State {
         }
         self.update_rq_clock_pelt(ctx, cpu, delta - lost);
     }
+}
 
+impl Rq {
     /// Requests that the next `schedule()` on this CPU skips the clock update, because the clock was just
-    /// updated.
-    pub(crate) fn rq_clock_skip_update(&mut self, cpu: CpuId) {
-        self.rqs[cpu].clock_skip_requested = true;
+    /// updated (`rq_clock_skip_update()`).
+    pub(crate) fn skip_clock_update(&mut self) {
+        self.clock_skip_requested = true;
     }
 
     /// Activates the request to skip clock updates, for one `schedule()`.
-    pub(crate) fn begin_clock_skip(&mut self, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu];
-        rq.clock_skip_active = core::mem::take(&mut rq.clock_skip_requested);
+    pub(crate) fn begin_clock_skip(&mut self) {
+        self.clock_skip_active = core::mem::take(&mut self.clock_skip_requested);
     }
 
     /// Ends the skipping of clock updates with the end of `schedule()`.
-    pub(crate) fn end_clock_skip(&mut self, cpu: CpuId) {
-        let rq = &mut self.rqs[cpu];
-        rq.clock_skip_requested = false;
-        rq.clock_skip_active = false;
+    pub(crate) fn end_clock_skip(&mut self) {
+        (self.clock_skip_requested, self.clock_skip_active) = (false, false);
     }
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Fit between utilisation and CPUs, and the utilisation and load of a CPU.
 //!
-//! Models `util_fits_cpu()`, `task_fits_cpu()`, `fits_capacity()`, `cpu_util_cfs()`, `capacity_of()` and
-//! `cpu_load()` (6.1).
+//! Models `util_fits_cpu()`, `task_fits_cpu()`, `fits_capacity()` and `cpu_util_cfs()` (6.1).
 
 use crate::state::State;
 use crate::state::rq::Rq;
@@ -49,25 +48,22 @@ impl State {
     ///    leaves.
     pub(crate) fn util_fits_cpu(&self, ClampedUtil { util, clamps }: ClampedUtil, cpu: CpuId) -> Fit {
         let rq = &self.rqs[cpu];
-        if !self.uclamp_is_used() {
+        if !self.uclamp_used {
             return if fits_capacity(util, rq.cpu_capacity) { Fit::Yes } else { Fit::No };
         }
         let orig = rq.cpu_capacity_orig;
         let (min, max) = (Capacity::from(clamps.min.min(clamps.max)), Capacity::from(clamps.max));
         let is_unlimited = orig == SCHED_CAPACITY_SCALE && max == SCHED_CAPACITY_SCALE;
+        let is_actual = self.rules.uses_actual_capacity;
+        let pressured = if is_actual { rq.actual_capacity() } else { orig - rq.thermal_pressure };
         let clamp_keeps_it_here = !is_unlimited && max <= orig;
         if !fits_capacity(util, rq.cpu_capacity) && !clamp_keeps_it_here {
             Fit::No
-        } else if util < min && min > self.capacity_under_pressure(rq) {
+        } else if util < min && min > pressured {
             Fit::ButForClamp
         } else {
             Fit::Yes
         }
-    }
-
-    /// Capacity that thermal pressure leaves of a CPU, to compare with lower clamps.
-    fn capacity_under_pressure(&self, rq: &Rq) -> Capacity {
-        if self.rules.uses_actual_capacity { rq.actual_capacity() } else { rq.cpu_capacity_orig - rq.thermal_pressure }
     }
 
     /// Utilisation and clamps of a task.
@@ -105,24 +101,6 @@ impl State {
         util.is_none_or(|util| self.util_fits_cpu(util, cpu) == Fit::Yes)
     }
 
-    /// Capacity of a CPU for the fair class, as of the last update: `capacity_of()`.
-    #[inline]
-    pub(crate) fn capacity_of(&self, cpu: CpuId) -> Capacity {
-        self.rqs[cpu].cpu_capacity
-    }
-
-    /// Load of the fair class on a CPU: `cpu_load()`.
-    #[inline]
-    pub(crate) fn cpu_load(&self, cpu: CpuId) -> u64 {
-        self.cfs_rqs[CfsRqId::root(cpu)].avg.load_avg
-    }
-
-    /// Runnable average of the fair class on a CPU: `cpu_runnable()`.
-    #[inline]
-    pub(crate) fn cpu_runnable(&self, cpu: CpuId) -> u64 {
-        self.cfs_rqs[CfsRqId::root(cpu)].avg.runnable_avg
-    }
-
     /// Utilisation of a CPU by the fair class: the larger of tracked and estimated utilisation, but at most
     /// the CPU's capacity.
     ///
@@ -131,14 +109,12 @@ impl State {
     pub(crate) fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {
         util_cfs(&self.rqs[cpu], &self.cfs_rqs[CfsRqId::root(cpu)], self.features.has(Feature::UtilEst))
     }
-}
 
-impl State {
     /// Utilisation of a CPU by the fair class, or its runnable average if that is larger because tasks wait:
     /// `cpu_util_cfs_boost()` (6.12).
     pub(crate) fn cpu_util_cfs_boost(&self, cpu: CpuId) -> u64 {
         let orig = self.rqs[cpu].cpu_capacity_orig;
-        self.cpu_util_cfs(cpu).max(self.cpu_runnable(cpu).min(orig))
+        self.cpu_util_cfs(cpu).max(self.cfs_rq(cpu).avg.runnable_avg.min(orig))
     }
 }
 

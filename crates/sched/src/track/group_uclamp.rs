@@ -67,7 +67,7 @@ impl State {
             let p = &self.tasks[task];
             if p.group == id && p.uclamp_active.is_some() {
                 let cpu = p.cpu;
-                self.uclamp_rq_dec(cpu, task);
+                self.rqs[cpu].uclamp_dec(&mut self.tasks[task]);
                 self.uclamp_rq_inc(cpu, task);
             }
         }

@@ -11,7 +11,7 @@
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::lock::RqGuard;
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
 
 impl State {
@@ -42,11 +42,5 @@ impl State {
         let rq = RqGuard::new(cpu);
         self.update_rq_clock(ctx, &rq);
         rq
-    }
-
-    /// Asserts, in builds with assertions, that a guard is that of a task's runqueue.
-    #[inline]
-    pub(crate) fn assert_task_locked(&self, rq: &RqGuard, task: TaskId) {
-        debug_assert!(self.tasks[task].cpu == rq.cpu(), "{task:?} is on another CPU than {rq:?}");
     }
 }

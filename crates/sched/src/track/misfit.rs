@@ -7,10 +7,14 @@
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::state::State;
-use crate::state::topology::DomainId;
+use crate::state::rq::Rq;
+use crate::state::task::Task;
+use crate::state::topology::{DomainId, SchedDomains};
 use crate::track::capacity::check_cpu_capacity;
 use crate::track::fits::{ClampedUtil, Fit};
+use crate::types::arena::Arena;
 use crate::types::ids::{CpuId, TaskId};
+use crate::types::kernel_rules::KernelRules;
 use crate::types::units::Capacity;
 
 /// Whether capacity `a` is greater than `b` by more than about 5 percent (1078/1024).
@@ -31,37 +35,15 @@ impl State {
 
     #[inline(never)]
     fn record_misfit(&mut self, cpu: CpuId, task: Option<TaskId>) {
-        let misfit = task.filter(|task| self.tasks[*task].nr_cpus_allowed != 1);
-        let misfit = misfit.filter(|&task| !self.task_fits_cpu(task, cpu) && !self.is_largest_allowed(task, cpu));
+        // In 6.12, a task on a CPU that is as large as the largest one that it may use is no misfit.
+        let largest = Some(self.rqs[cpu].cpu_capacity_orig).filter(|_| self.rules.knows_allowed_capacity);
+        let is_misfit = |&task: &TaskId| {
+            let p = &self.tasks[task];
+            p.nr_cpus_allowed != 1 && !self.task_fits_cpu(task, cpu) && largest != Some(p.max_allowed_capacity)
+        };
+        let misfit = task.filter(is_misfit);
         let load = misfit.map_or(0, |task| self.task_h_load(task).max(1));
         self.rqs[cpu].misfit_task_load = load;
-    }
-
-    /// Whether a CPU is as large as the largest one that a task may use: in 6.12, such a task is no misfit.
-    fn is_largest_allowed(&self, task: TaskId, cpu: CpuId) -> bool {
-        self.rules.knows_allowed_capacity && self.tasks[task].max_allowed_capacity == self.rqs[cpu].cpu_capacity_orig
-    }
-
-    /// Determines the capacity of the largest CPU that a task may use: `set_task_max_allowed_capacity()` (6.12).
-    ///
-    /// Without domains of CPUs of several kinds, for instance while all CPUs of one kind are offline, the task keeps its
-    /// former value.
-    pub(crate) fn set_task_max_allowed_capacity(&mut self, task: TaskId) {
-        if self.domains.asym_cpucapacity {
-            let p = &mut self.tasks[task];
-            let capacities = p.cpus_allowed.iter().map(|cpu| self.rqs[cpu].cpu_capacity_orig);
-            p.max_allowed_capacity = capacities.max().unwrap_or(p.max_allowed_capacity);
-        }
-    }
-
-    /// Whether a CPU has a task that is too big for it, and a bigger CPU or one with more remaining capacity
-    /// may exist. In 6.12 the task suffices.
-    pub(crate) fn check_misfit_status(&self, cpu: CpuId, sd: DomainId) -> bool {
-        let rq = &self.rqs[cpu];
-        rq.misfit_task_load > 0
-            && (self.rules.knows_allowed_capacity
-                || rq.cpu_capacity_orig < self.domains.root.max_cpu_capacity
-                || check_cpu_capacity(rq, &self.domains.domains[sd]))
     }
 
     /// Whether the fair tasks of a CPU do not fit it. Only determined with EAS.
@@ -89,5 +71,29 @@ impl State {
         if self.sched_energy_enabled() && !self.domains.root.overutilized && self.cpu_overutilized(cpu) {
             self.set_overutilized_status(ctx, cpu, true);
         }
+    }
+}
+
+impl Task {
+    /// Determines the capacity of the largest CPU that the task may use: `set_task_max_allowed_capacity()` (6.12).
+    ///
+    /// Without domains of CPUs of several kinds, for instance while all CPUs of one kind are offline, the task keeps its
+    /// former value.
+    pub(crate) fn set_max_allowed_capacity(&mut self, domains: &SchedDomains, rqs: &Arena<CpuId, Rq>) {
+        if domains.asym_cpucapacity {
+            let capacities = self.cpus_allowed.iter().map(|cpu| rqs[cpu].cpu_capacity_orig);
+            self.max_allowed_capacity = capacities.max().unwrap_or(self.max_allowed_capacity);
+        }
+    }
+}
+
+impl Rq {
+    /// Whether the CPU has a task that is too big for it, and a bigger CPU or one with more remaining capacity
+    /// may exist. In 6.12 the task suffices.
+    pub(crate) fn check_misfit_status(&self, rules: &KernelRules, domains: &SchedDomains, sd: DomainId) -> bool {
+        self.misfit_task_load > 0
+            && (rules.knows_allowed_capacity
+                || self.cpu_capacity_orig < domains.root.max_cpu_capacity
+                || check_cpu_capacity(self, &domains.domains[sd]))
     }
 }

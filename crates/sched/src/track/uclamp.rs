@@ -8,78 +8,86 @@
 //! set. Leaves out the limits for the whole machine (`sched_util_clamp_min` and `_max`, which are 1024).
 
 use crate::state::State;
-use crate::state::task::{SchedClass, Uclamp};
-use crate::state::uclamp::RT_DEFAULT_MIN;
-use crate::types::ids::{CpuId, TaskId};
+use crate::state::group::TaskGroup;
+use crate::state::rq::Rq;
+use crate::state::task::{SchedClass, Task, Uclamp};
+use crate::state::uclamp::{RT_DEFAULT_MIN, RqUclamp};
+use crate::types::arena::Arena;
+use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::kernel_rules::KernelRules;
 use crate::types::units::SCHED_CAPACITY_SCALE;
-impl State {
+
+impl Task {
     /// Resets the requested clamps of a task whose policy has changed, unless the task has its own
     /// (`__setscheduler_uclamp()`).
-    pub(crate) fn reset_uclamp(&mut self, task: TaskId) {
-        let p = &mut self.tasks[task];
-        if !p.has_uclamp {
+    pub(crate) fn reset_uclamp(&mut self, rules: &KernelRules) {
+        if !self.has_uclamp {
             // Deadline tasks may not count as real-time tasks.
-            let counts =
-                p.class >= SchedClass::RealTime && (!self.rules.rt_task_excludes_dl || p.class != SchedClass::Deadline);
+            let is_deadline = self.class == SchedClass::Deadline;
+            let counts = self.class >= SchedClass::RealTime && !(rules.rt_task_excludes_dl && is_deadline);
             let min = if counts { RT_DEFAULT_MIN } else { 0 };
-            p.uclamp = Uclamp { min, ..Uclamp::default() };
+            self.uclamp = Uclamp { min, ..Uclamp::default() };
         }
     }
 
+    /// Requested clamps within the limits of the task's group; the root group has no limits.
+    fn uclamp_within_group(&self, groups: &Arena<GroupId, TaskGroup>) -> Uclamp {
+        let Some(limits) = groups[self.group].uclamp else { return self.uclamp };
+        let within = |clamp: u32| clamp.max(limits.min).min(limits.max);
+        Uclamp { min: within(self.uclamp.min), max: within(self.uclamp.max) }
+    }
+}
+
+impl State {
     /// Effective clamps of a task.
     ///
     /// A runnable task has those with which it was enqueued. Any other task has the requested ones within the
-    /// limits of its group; the root group has no limits.
+    /// limits of its group.
     pub fn uclamp_eff(&self, task: TaskId) -> Uclamp {
         let p = &self.tasks[task];
-        if let Some(active) = p.uclamp_active {
-            return active;
-        }
-        let Some(limits) = self.groups[p.group].uclamp else { return p.uclamp };
-        let within = |clamp: u32| clamp.max(limits.min).min(limits.max);
-        Uclamp { min: within(p.uclamp.min), max: within(p.uclamp.max) }
+        p.uclamp_active.unwrap_or_else(|| p.uclamp_within_group(&self.groups))
     }
 
     /// Counts a task that is enqueued in its runqueue's clamps.
     #[inline]
     pub(crate) fn uclamp_rq_inc(&mut self, cpu: CpuId, task: TaskId) {
-        if self.uclamp_used && has_clamps(self.tasks[task].class) {
-            self.tasks[task].uclamp_active = None;
-            let clamps = self.uclamp_eff(task);
-            self.tasks[task].uclamp_active = Some(clamps);
+        let p = &mut self.tasks[task];
+        if self.uclamp_used && has_clamps(p.class) {
+            let clamps = p.uclamp_within_group(&self.groups);
+            p.uclamp_active = Some(clamps);
             self.rqs[cpu].uclamp.inc(clamps);
         }
     }
+}
 
-    /// Removes a task that is dequeued from its runqueue's clamps.
+impl Rq {
+    /// Removes a task that is dequeued from the runqueue's clamps.
     #[inline]
-    pub(crate) fn uclamp_rq_dec(&mut self, cpu: CpuId, task: TaskId) {
-        if let Some(clamps) = self.tasks[task].uclamp_active.take() {
-            self.rqs[cpu].uclamp.dec(clamps);
+    pub(crate) fn uclamp_dec(&mut self, p: &mut Task) {
+        if let Some(clamps) = p.uclamp_active.take() {
+            self.uclamp.dec(clamps);
         }
     }
 
-    /// Limits `util` to the clamps of a CPU's runqueue and of a task that would be added to it.
+    /// Whether the upper clamp of the CPU is at or below its utilisation (`uclamp_rq_is_capped()`).
+    pub(crate) fn is_capped(&self, util_cfs: u64) -> bool {
+        let max = u64::from(self.uclamp.clamps().max);
+        max != SCHED_CAPACITY_SCALE && util_cfs + self.avg_rt.util_avg >= max
+    }
+}
+
+impl RqUclamp {
+    /// Limits `util` to the clamps of the runqueue and to `added`, those of a task that would be added to it
+    /// (`uclamp_rq_util_with()`).
     ///
     /// If no task counts on the runqueue, only the clamps of the added task apply.
-    pub(crate) fn uclamp_rq_util_with(&self, cpu: CpuId, util: u64, task: Option<TaskId>) -> u64 {
-        if !self.uclamp_used {
-            return util;
-        }
-        let rq = &self.rqs[cpu].uclamp;
-        let clamps = match task {
-            None => rq.clamps(),
-            Some(task) if rq.is_idle() => self.uclamp_eff(task),
-            Some(task) => self.uclamp_eff(task).max(rq.clamps()),
+    pub(crate) fn util_with(&self, util: u64, added: Option<Uclamp>) -> u64 {
+        let clamps = match added {
+            None => self.clamps(),
+            Some(added) if self.is_idle() => added,
+            Some(added) => added.max(self.clamps()),
         };
         clamps.apply(util)
-    }
-
-    /// Whether the upper clamp of a CPU is at or below its utilisation.
-    pub(crate) fn uclamp_rq_is_capped(&self, cpu: CpuId) -> bool {
-        let rq = &self.rqs[cpu];
-        let max = u64::from(rq.uclamp.clamps().max);
-        self.uclamp_used && max != SCHED_CAPACITY_SCALE && self.cpu_util_cfs(cpu) + rq.avg_rt.util_avg >= max
     }
 }
 

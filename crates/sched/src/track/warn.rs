@@ -1,59 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Warnings of the scheduler about itself, if they are enabled: WARN_DOUBLE_CLOCK and LATENCY_WARN.
+//! Warnings of the scheduler about itself, if they are enabled: LATENCY_WARN.
 //!
-//! Models the check in `update_rq_clock()` and `cpu_resched_latency()` (6.1). The kernel prints; here the
-//! observer receives an event. Nothing else depends on it.
+//! Models `cpu_resched_latency()` (6.1); [`crate::track::clock`] has the check of clock updates. The kernel prints;
+//! here the observer receives an event. Nothing else depends on it.
 
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::interface::warning::Warning;
-use crate::state::State;
-use crate::types::features::Feature;
-use crate::types::ids::CpuId;
+use crate::state::rq::Rq;
+use crate::state::warn::WarnState;
+use crate::types::tunables::Tunables;
 
-impl State {
-    /// Reports a clock update, with WARN_DOUBLE_CLOCK, if it is the second one under one lock.
-    #[inline]
-    pub(crate) fn check_double_clock(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if !self.features.has(Feature::WarnDoubleClock) {
-            return;
-        }
-        let before = core::mem::replace(&mut self.rqs[cpu].warn.clock_section, self.warn.lock_section);
-        if before == self.warn.lock_section && before > 0 {
-            ctx.report(Event::Warning { cpu, on: ctx.cpu, warning: Warning::DoubleClock });
-        }
-    }
-
+impl Rq {
     /// Reports at the tick, with LATENCY_WARN, that the CPU should have rescheduled long ago.
     ///
     /// Rules, in order:
     /// 1. With `latency_warn_once` there is at most one warning. With `latency_warn_ms` 0 there is none.
     /// 2. The first tick that sees a CPU which has to reschedule records the time.
     /// 3. A later tick reports if that is more than `latency_warn_ms` ago. `schedule()` clears the record.
-    pub(crate) fn check_resched_latency(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        let limit_ms = self.tunables.latency_warn_ms;
-        let is_done = self.tunables.latency_warn_once && self.warn.has_warned_latency;
-        let rq = &mut self.rqs[cpu];
-        if !self.features.has(Feature::LatencyWarn) || is_done || limit_ms == 0 || !rq.need_resched {
+    pub(crate) fn check_resched_latency(&mut self, ctx: &mut Ctx<'_>, tunables: &Tunables, warn: &mut WarnState) {
+        let limit_ms = tunables.latency_warn_ms;
+        let is_done = tunables.latency_warn_once && warn.has_warned_latency;
+        if is_done || limit_ms == 0 || !self.need_resched {
             return;
         }
-        if rq.warn.resched_seen_ns == 0 {
-            (rq.warn.resched_seen_ns, rq.warn.ticks) = (rq.clock, 0);
+        if self.warn.resched_seen_ns == 0 {
+            (self.warn.resched_seen_ns, self.warn.ticks) = (self.clock, 0);
             return;
         }
-        rq.warn.ticks += 1;
-        let (latency_ns, ticks) = (rq.clock - rq.warn.resched_seen_ns, rq.warn.ticks);
+        self.warn.ticks += 1;
+        let (latency_ns, ticks) = (self.clock - self.warn.resched_seen_ns, self.warn.ticks);
         if latency_ns > limit_ms * 1_000_000 {
-            self.warn.has_warned_latency = true;
+            warn.has_warned_latency = true;
             let warning = Warning::ReschedLatency { latency_ns, ticks };
-            ctx.report(Event::Warning { cpu, on: ctx.cpu, warning });
+            ctx.report(Event::Warning { cpu: self.cpu, on: ctx.cpu, warning });
         }
-    }
-
-    /// Clears the record of a pending reschedule, because `schedule()` has picked a task.
-    #[inline]
-    pub(crate) fn clear_resched_latency(&mut self, cpu: CpuId) {
-        self.rqs[cpu].warn.resched_seen_ns = 0;
     }
 }
 

@@ -267,6 +267,11 @@ impl FeatureSet {
         self.0 & (1 << feature as u8) != 0
     }
 
+    /// Whether slices or budgets may end by timer.
+    pub(crate) const fn uses_hrtick(self) -> bool {
+        self.has(Feature::Hrtick) || self.has(Feature::HrtickDl)
+    }
+
     /// Enables or disables a feature.
     pub const fn set(&mut self, feature: Feature, on: bool) {
         if on {

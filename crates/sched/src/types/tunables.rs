@@ -201,6 +201,11 @@ impl Tunables {
         }
     }
 
+    /// Migration cost as the unsigned 32-bit number that the kernel keeps; -1 is a very large one.
+    pub(crate) const fn migration_cost_u64(&self) -> u64 {
+        self.migration_cost_ns as u32 as u64
+    }
+
     /// Period of the real-time runtime limit, in ns.
     pub(crate) const fn rt_period_ns(&self) -> u64 {
         self.rt_period_us * 1000

@@ -100,7 +100,7 @@ impl State {
         self.tasks[curr].dl.has_yielded = true;
         self.update_rq_clock(ctx, rq);
         self.update_curr_dl(ctx, cpu);
-        self.rq_clock_skip_update(cpu);
+        self.rqs[cpu].skip_clock_update();
     }
 
     /// Reschedules if a task has an earlier deadline than the running one. With equal deadlines it does so

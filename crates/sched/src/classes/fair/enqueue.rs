@@ -95,7 +95,7 @@ impl State {
     #[inline]
     pub(super) fn try_list_cfs_rq(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId) -> bool {
         self.check_enqueue_throttle(ctx, cfs_rq);
-        let may_list = !self.is_throttled_hierarchy(cfs_rq);
+        let may_list = !self.cfs_rqs[cfs_rq].is_throttled_hierarchy();
         if may_list {
             self.list_add_leaf_cfs_rq(cfs_rq);
         }

@@ -27,7 +27,7 @@ impl State {
         if cpu == ctx.cpu {
             self.hrtick_restart(ctx, cpu);
         } else {
-            self.call_hrtick_start(ctx, cpu);
+            self.rqs[cpu].call_hrtick_start(ctx, self.polling_idle);
         }
     }
 

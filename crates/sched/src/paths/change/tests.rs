@@ -31,7 +31,7 @@ fn who_runs_gives_way_when_it_becomes_less_important_and_not_when_more() {
 
 #[test]
 #[cfg(debug_assertions)]
-#[should_panic(expected = "is on another CPU than RqGuard { cpu: CpuId(1) }")]
+#[should_panic(expected = "is changed under the lock of CpuId(1)")]
 fn a_task_is_not_dequeued_under_the_lock_of_another_runqueue() {
     let mut machine = flat(2);
     let task = machine.task(0, &[0, 1]);

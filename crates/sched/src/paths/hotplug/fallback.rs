@@ -32,8 +32,8 @@ impl Sched {
     /// 3. The affinity becomes the CPUs of the task's cpuset; the first of them.
     /// 4. The affinity becomes all CPUs; the first active one.
     pub(crate) fn select_fallback_rq(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) -> CpuId {
-        let node = self.node_of(cpu);
-        let in_node = self.first_allowed(task, |other| self.node_of(other) == node);
+        let node = self.nodes[cpu];
+        let in_node = self.first_allowed(task, |other| self.nodes[other] == node);
         if let Some(found) = in_node.or_else(|| self.first_allowed(task, |_| true)) {
             return found;
         }

@@ -57,7 +57,7 @@ impl Sched {
         }
         self.hotplug.online.set(cpu);
         self.update_max_interval();
-        self.restart_governor(cpu);
+        self.state.cpufreq.restart_governor(cpu, &self.state.hotplug.online);
         self.stop_one_cpu_nowait(ctx, cpu, StopWork::Activate);
     }
 
@@ -125,9 +125,9 @@ impl Sched {
         let nr_running = self.rqs[cpu].nr_running;
         assert!(nr_running == 0, "{cpu:?} goes offline with {nr_running} tasks");
         self.hotplug.online.clear(cpu);
-        self.leave_perf_domain(cpu);
+        self.cpufreq.leave_perf_domain(cpu);
         // Cpufreq's step of hotplug comes before, so what follows changes no frequency.
-        self.restart_governor(cpu);
+        self.state.cpufreq.restart_governor(cpu, &self.state.hotplug.online);
         if self.rules.stops_fair_server_when_dying {
             self.dl_server_stop(ctx, cpu);
         }

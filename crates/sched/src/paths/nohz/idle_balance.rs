@@ -108,7 +108,7 @@ impl Sched {
     ///
     /// With the tunable `newidle_blocked`, as before 5.13, the update begins at once and is returned.
     pub(crate) fn nohz_newidle_balance(&mut self, cpu: CpuId) -> Option<NohzIdleBalance> {
-        let is_worth_it = self.rqs[cpu].avg_idle >= self.migration_cost_u64();
+        let is_worth_it = self.rqs[cpu].avg_idle >= self.tunables.migration_cost_u64();
         if !is_worth_it || !self.nohz.has_blocked || self.jiffies < self.nohz.next_blocked {
             return None;
         }

@@ -88,8 +88,11 @@ impl Sched {
         }
         let changes = &self.tunables.changes;
         if let Some(sd) = cached.sd_asym_cpucapacity {
-            let is_misfit =
-                if changes.misfit_kick { rq.misfit_task_load > 0 } else { self.check_misfit_status(cpu, sd) };
+            let is_misfit = if changes.misfit_kick {
+                rq.misfit_task_load > 0
+            } else {
+                rq.check_misfit_status(&self.rules, &self.domains, sd)
+            };
             if is_misfit {
                 return KickReason::Misfit;
             }
@@ -117,7 +120,7 @@ impl Sched {
         decision.kicked = *asked & NOHZ_KICK_MASK == 0;
         *asked |= decision.flags;
         if decision.kicked {
-            self.queue_call(ctx, ilb, CallFunction::NohzKick);
+            self.state.rqs[ilb].queue_call(ctx, CallFunction::NohzKick, self.state.polling_idle);
         }
     }
 

@@ -369,12 +369,12 @@ fn a_cfs_rq_leaves_the_list_when_it_and_its_children_have_decayed() {
     machine.sched.list_add_leaf_cfs_rq(below);
     machine.sched.list_add_leaf_cfs_rq(CfsRqId(1));
     machine.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1), BlockedCaller::Softirq));
-    assert_eq!(machine.sched.first_leaf_cfs_rq(CpuId(1)), Some(below));
+    assert_eq!(machine.sched.rqs[CpuId(1)].leaf_list.first(), Some(below));
     machine.sched.cfs_rqs[below].avg.load_sum = 0;
     machine.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1), BlockedCaller::Softirq));
     // The group's entity has left load in the root cfs_rq, which decays in some seconds.
-    assert_eq!(machine.sched.first_leaf_cfs_rq(CpuId(1)), Some(CfsRqId(1)));
+    assert_eq!(machine.sched.rqs[CpuId(1)].leaf_list.first(), Some(CfsRqId(1)));
     machine.wait_ms(4000);
     machine.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1), BlockedCaller::Softirq));
-    assert_eq!(machine.sched.first_leaf_cfs_rq(CpuId(1)), None);
+    assert_eq!(machine.sched.rqs[CpuId(1)].leaf_list.first(), None);
 }

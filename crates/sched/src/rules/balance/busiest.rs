@@ -126,7 +126,7 @@ impl State {
         let sd = &self.domains.domains[env.sd];
         let is_asym_capacity = sd.flags.intersects(SdFlags::ASYM_CPUCAPACITY);
         let is_packed = sd.flags.intersects(SdFlags::ASYM_PACKING);
-        let dst_capacity = self.capacity_of(env.dst_cpu);
+        let dst_capacity = self.rqs[env.dst_cpu].cpu_capacity;
         let mut busiest = None;
         let (mut most, mut most_capacity) = (0, 1);
         let mut nr_cpus = 0;

@@ -77,7 +77,7 @@ impl State {
     /// Whether a task's group is throttled at the source or at the destination (`throttled_lb_pair()`).
     fn is_throttled_pair(&self, task: TaskId, src: CpuId, dst: CpuId) -> bool {
         let group = self.tasks[task].group;
-        let is_throttled = |cpu| self.is_throttled_hierarchy(self.cfs_rq_of_group(group, cpu));
+        let is_throttled = |cpu| self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy();
         is_throttled(src) || is_throttled(dst)
     }
 
@@ -163,7 +163,7 @@ impl State {
                 break;
             }
         }
-        self.count_domain(ctx, env.sd, DomainCounter::Lb(LbCounter::Gained, env.idle), i64::from(detached));
+        self.domains.domains[env.sd].count(ctx, DomainCounter::Lb(LbCounter::Gained, env.idle), i64::from(detached));
         detached
     }
 
@@ -212,7 +212,7 @@ impl State {
             let migratable = self.check_can_migrate(env, task);
             if migratable != Migratable::No {
                 self.detach_task(ctx, src, env, task, migratable);
-                self.count_domain(ctx, env.sd, DomainCounter::Lb(LbCounter::Gained, env.idle), 1);
+                self.domains.domains[env.sd].count(ctx, DomainCounter::Lb(LbCounter::Gained, env.idle), 1);
                 return Some(task);
             }
             next = TaskList::newer(&self.tasks, task);
@@ -223,7 +223,7 @@ impl State {
     fn detach_task(&mut self, ctx: &mut Ctx<'_>, src: &RqGuard, env: &LbEnv, task: TaskId, migratable: Migratable) {
         ctx.charge(KernelOp::DetachTask);
         if migratable == Migratable::ThoughHot {
-            self.count_domain(ctx, env.sd, DomainCounter::Lb(LbCounter::HotGained, env.idle), 1);
+            self.domains.domains[env.sd].count(ctx, DomainCounter::Lb(LbCounter::HotGained, env.idle), 1);
         }
         self.deactivate_task(ctx, src, task, DequeueFlags::default());
         self.set_task_cpu(ctx, task, env.dst_cpu);

@@ -316,7 +316,7 @@ impl State {
         let group = &self.domains.groups[group];
         if self.domains.domains[env.sd].flags.intersects(SdFlags::ASYM_CPUCAPACITY) {
             let capacity = &self.domains.capacities[group.capacity];
-            let dst_capacity = self.capacity_of(env.dst_cpu);
+            let dst_capacity = self.rqs[env.dst_cpu].cpu_capacity;
             let can_help = env.dst_core_idle
                 && capacity_greater(dst_capacity, capacity.max_capacity)
                 && sds.local_stat.group_type == GroupType::HasSpare;

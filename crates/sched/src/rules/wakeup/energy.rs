@@ -94,7 +94,7 @@ impl State {
         let Some(sd) = wider.find(|&sd| self.domains.domains[sd].span.contains(prev)) else { return false };
         decision.choose(prev, WakeRule::EnergyPrev);
         self.sync_entity_load_avg(ctx, self.tasks[task].se);
-        let clamps = if self.uclamp_is_used() { self.uclamp_eff(task) } else { Uclamp::default() };
+        let clamps = if self.uclamp_used { self.uclamp_eff(task) } else { Uclamp::default() };
         if self.task_util_est(task) == 0 && clamps.min == 0 {
             decision.choose(prev, WakeRule::EnergyNone);
             return true;
@@ -185,7 +185,7 @@ impl State {
             decision.nr_scanned += 1;
             let util = self.cpu_util_next(cpu, task, Some(cpu), false);
             let rq = &self.rqs[cpu];
-            if self.uclamp_is_used() && !rq.uclamp.is_idle() {
+            if self.uclamp_used && !rq.uclamp.is_idle() {
                 clamps = task_clamps.max(rq.uclamp.clamps());
             }
             let fitness = match self.util_fits_cpu(ClampedUtil { util, clamps }, cpu) {
@@ -225,9 +225,9 @@ impl State {
         let util = |&cpu: &CpuId| {
             let fair = self.cpu_util_next(cpu, env.task, dst, false);
             if self.rules.separates_perf_request {
-                return self.perf_request(cpu, fair).util;
+                return self.rqs[cpu].perf_request(fair, self.uclamp_used).util;
             }
-            self.effective_cpu_util(cpu, fair, UtilType::Energy, None)
+            self.rqs[cpu].effective_cpu_util(fair, UtilType::Energy, None, self.uclamp_used)
         };
         pd.cpus.iter().map(util).sum::<u64>().min(env.pd_cap)
     }
@@ -241,7 +241,9 @@ impl State {
             if self.rules.separates_perf_request {
                 return self.performance_with(cpu, self.cpu_util_next(cpu, env.task, dst, true), coming);
             }
-            self.effective_cpu_util(cpu, self.cpu_util_next(cpu, env.task, dst, false), UtilType::Frequency, coming)
+            let fair = self.cpu_util_next(cpu, env.task, dst, false);
+            let clamps = coming.map(|task| self.uclamp_eff(task));
+            self.rqs[cpu].effective_cpu_util(fair, UtilType::Frequency, clamps, self.uclamp_used)
         };
         let max_util = pd.cpus.iter().map(util).max().unwrap_or(0).min(env.cpu_cap);
         let busy_time = match dst {
@@ -255,12 +257,13 @@ impl State {
     /// Returns the performance that a CPU requests with a fair utilisation, within the clamps of the CPU and of
     /// `coming`, a task that would be added to it (6.12).
     fn performance_with(&self, cpu: CpuId, util_cfs: u64, coming: Option<TaskId>) -> u64 {
-        let mut request = self.perf_request(cpu, util_cfs);
-        if let Some(task) = coming.filter(|_| self.uclamp_is_used()) {
+        let rq = &self.rqs[cpu];
+        let mut request = rq.perf_request(util_cfs, self.uclamp_used);
+        if let Some(task) = coming.filter(|_| self.uclamp_used) {
             let clamps = self.uclamp_eff(task);
             request.min = request.min.max(u64::from(clamps.min));
             let max = u64::from(clamps.max);
-            request.max = if self.rqs[cpu].uclamp.is_idle() { max } else { request.max.max(max) };
+            request.max = if rq.uclamp.is_idle() { max } else { request.max.max(max) };
         }
         request.performance()
     }

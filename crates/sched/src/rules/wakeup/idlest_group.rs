@@ -131,7 +131,7 @@ impl State {
         let mut nr_cpus = 0;
         for cpu in group.span.iter_and(&self.tasks[task].cpus_allowed) {
             nr_cpus += 1;
-            let load = self.cpu_load(cpu);
+            let load = self.cfs_rq(cpu).avg.load_avg;
             let load = if cpu == own_cpu { load.saturating_sub(own_load) } else { load };
             stats.group_load = stats.group_load.wrapping_add(load);
             stats.group_util += self.cpu_util_without(cpu, task);

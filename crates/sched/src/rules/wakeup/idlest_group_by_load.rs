@@ -126,8 +126,8 @@ impl State {
             ctx.charge(KernelOp::GroupStatCpu);
             ctx.op_counts.touch_read(cpu);
             sums.runnable += self.cpu_runnable_load(cpu);
-            sums.with_sleepers += self.cpu_load(cpu);
-            let spare = self.capacity_of(cpu).saturating_sub(self.cpu_util_without(cpu, task));
+            sums.with_sleepers += self.cfs_rq(cpu).avg.load_avg;
+            let spare = self.rqs[cpu].cpu_capacity.saturating_sub(self.cpu_util_without(cpu, task));
             sums.spare = sums.spare.max(spare);
         }
         let in_proportion = |load: u64| load * SCHED_CAPACITY_SCALE / capacity;

@@ -98,7 +98,7 @@ impl State {
             } else if has_only_idle_tasks {
                 only_idle_tasks = only_idle_tasks.or(Some(cpu));
             } else if best_idle.is_none() {
-                let load = if by_runnable { self.cpu_runnable_load(cpu) } else { self.cpu_load(cpu) };
+                let load = if by_runnable { self.cpu_runnable_load(cpu) } else { self.cfs_rq(cpu).avg.load_avg };
                 if load < min_load {
                     (least_loaded, min_load) = (cpu, load);
                 }

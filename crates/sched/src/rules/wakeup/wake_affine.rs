@@ -34,7 +34,7 @@ impl State {
         decision.affine = rule.unwrap_or(AffineRule::NotCompared);
         decision.target = if decision.affine.is_pull() { decision.waker } else { decision.prev };
         if decision.affine.is_pull() {
-            self.count_domain(ctx, sd, DomainCounter::TtwuMoveAffine, 1);
+            self.domains.domains[sd].count(ctx, DomainCounter::TtwuMoveAffine, 1);
         }
     }
 
@@ -75,7 +75,7 @@ impl State {
     /// 4. The waker's CPU must be less loaded; for a waker that is about to sleep, an equal load is enough.
     fn wake_affine_weight(&mut self, sd: DomainId, decision: &WakeupDecision) -> AffineRule {
         let (this_cpu, prev) = (decision.waker, decision.prev);
-        let mut this_load = self.cpu_load(this_cpu) as i64;
+        let mut this_load = self.cfs_rq(this_cpu).avg.load_avg as i64;
         if decision.sync {
             let waker_load = self.task_h_load(self.rqs[this_cpu].curr) as i64;
             // Compared as unsigned numbers.
@@ -91,10 +91,11 @@ impl State {
             (1, 1)
         };
         let scale = |load: i64, percent: i64, other_cpu| {
-            load.wrapping_mul(percent).wrapping_mul(self.capacity_of(other_cpu) as i64)
+            load.wrapping_mul(percent).wrapping_mul(self.rqs[other_cpu].cpu_capacity as i64)
         };
         let this_eff_load = scale(this_load.wrapping_add(task_load), this_percent, prev);
-        let prev_eff_load = scale((self.cpu_load(prev) as i64).wrapping_sub(task_load), prev_percent, this_cpu);
+        let prev_eff_load =
+            scale((self.cfs_rq(prev).avg.load_avg as i64).wrapping_sub(task_load), prev_percent, this_cpu);
         if this_eff_load < prev_eff_load.wrapping_add(i64::from(decision.sync)) {
             AffineRule::LessLoad
         } else {

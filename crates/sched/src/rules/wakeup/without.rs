@@ -17,7 +17,7 @@ impl State {
     /// Returns the runnable average of a CPU without a task.
     pub(crate) fn cpu_runnable_without(&self, cpu: CpuId, task: TaskId) -> u64 {
         let own = if self.counts_on_cpu(cpu, task) { self.task_avg(task).runnable_avg } else { 0 };
-        self.cpu_runnable(cpu).saturating_sub(own)
+        self.cfs_rq(cpu).avg.runnable_avg.saturating_sub(own)
     }
 
     /// Returns the utilisation of a CPU without a task, at most its capacity.

@@ -64,9 +64,4 @@ impl State {
     pub(crate) fn group_entity(&self, group: GroupId, cpu: CpuId) -> Option<EntityId> {
         self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].entity
     }
-
-    /// Whether a cfs_rq or a group above it is throttled.
-    pub(crate) fn is_throttled_hierarchy(&self, id: CfsRqId) -> bool {
-        self.cfs_rqs[id].throttle_count > 0
-    }
 }

@@ -143,6 +143,12 @@ impl CfsRq {
         }
     }
 
+    /// Whether the cfs_rq or a group above it is throttled.
+    #[inline]
+    pub(crate) const fn is_throttled_hierarchy(&self) -> bool {
+        self.throttle_count > 0
+    }
+
     /// Whether there are runnable entities and all of them are idle: `sched_idle_cfs_rq()`.
     #[inline]
     pub fn has_only_idle(&self) -> bool {

@@ -7,7 +7,9 @@
 //! that part ends.
 
 use crate::state::State;
-use crate::types::ids::{CfsRqId, CpuId, GroupId};
+use crate::state::rq::cfs_rq::CfsRq;
+use crate::types::arena::Arena;
+use crate::types::ids::CfsRqId;
 
 /// Neighbours in the list; `None` is the head of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,58 +38,29 @@ impl State {
     /// 4. Any other cfs_rq is inserted behind the part of the branch added so far, which waits for the
     ///    parent.
     pub(crate) fn list_add_leaf_cfs_rq(&mut self, id: CfsRqId) -> bool {
-        let cpu = self.cfs_rqs[id].cpu;
-        if self.cfs_rqs[id].on_list {
-            return self.rqs[cpu].leaf_list.tmp_alone_branch.is_none();
+        let cfs_rq = &mut self.cfs_rqs[id];
+        let cpu = cfs_rq.cpu;
+        if core::mem::replace(&mut cfs_rq.on_list, true) {
+            return !self.rqs[cpu].leaf_list.has_unfinished_branch();
         }
-        self.cfs_rqs[id].on_list = true;
         let parent = self.parent_cfs_rq(id);
+        let Self { rqs, cfs_rqs, .. } = self;
+        let list = &mut rqs[cpu].leaf_list;
         match parent {
-            Some(parent) if !self.cfs_rqs[parent].on_list => {
-                let after = self.rqs[cpu].leaf_list.tmp_alone_branch;
-                let next = self.leaf_next(cpu, after);
-                self.leaf_insert(cpu, id, after, next);
-                self.rqs[cpu].leaf_list.tmp_alone_branch = Some(id);
+            Some(parent) if !cfs_rqs[parent].on_list => {
+                let prev = list.tmp_alone_branch;
+                let next = list.links_mut(cfs_rqs, prev).next;
+                list.insert(cfs_rqs, id, LeafLinks { prev, next });
+                list.tmp_alone_branch = Some(id);
                 false
             }
-            before => {
-                let prev = self.leaf_prev(cpu, before);
-                self.leaf_insert(cpu, id, prev, before);
-                self.rqs[cpu].leaf_list.tmp_alone_branch = None;
+            next => {
+                let prev = list.links_mut(cfs_rqs, next).prev;
+                list.insert(cfs_rqs, id, LeafLinks { prev, next });
+                list.tmp_alone_branch = None;
                 true
             }
         }
-    }
-
-    /// Removes a cfs_rq from the list, if it is a member.
-    pub(crate) fn list_del_leaf_cfs_rq(&mut self, id: CfsRqId) {
-        let cfs_rq = &mut self.cfs_rqs[id];
-        if !cfs_rq.on_list {
-            return;
-        }
-        cfs_rq.on_list = false;
-        let (cpu, LeafLinks { prev, next }) = (cfs_rq.cpu, cfs_rq.leaf);
-        let list = &mut self.rqs[cpu].leaf_list;
-        if list.tmp_alone_branch == Some(id) {
-            list.tmp_alone_branch = prev;
-        }
-        self.leaf_links_mut(cpu, prev).next = next;
-        self.leaf_links_mut(cpu, next).prev = prev;
-    }
-
-    /// First member: a cfs_rq without children in the list.
-    pub(crate) fn first_leaf_cfs_rq(&self, cpu: CpuId) -> Option<CfsRqId> {
-        self.rqs[cpu].leaf_list.ends.next
-    }
-
-    /// Member behind a cfs_rq.
-    pub(crate) fn next_leaf_cfs_rq(&self, id: CfsRqId) -> Option<CfsRqId> {
-        self.cfs_rqs[id].leaf.next
-    }
-
-    /// Whether a branch that was added from the bottom is still without its upper part.
-    pub(crate) fn has_unfinished_branch(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu].leaf_list.tmp_alone_branch.is_some()
     }
 
     /// Whether a child is just before this cfs_rq, or before the position that it would get:
@@ -95,37 +68,63 @@ impl State {
     pub(crate) fn child_cfs_rq_on_list(&self, id: CfsRqId) -> bool {
         let cfs_rq = &self.cfs_rqs[id];
         let before = if cfs_rq.on_list { cfs_rq.leaf.prev } else { self.rqs[cfs_rq.cpu].leaf_list.tmp_alone_branch };
-        before.is_some_and(|before| self.parent_group(self.cfs_rqs[before].group) == Some(cfs_rq.group))
+        before.is_some_and(|before| self.groups[self.cfs_rqs[before].group].parent == Some(cfs_rq.group))
     }
 
     /// cfs_rq of the parent group on the same CPU.
     pub(crate) fn parent_cfs_rq(&self, id: CfsRqId) -> Option<CfsRqId> {
         let cfs_rq = &self.cfs_rqs[id];
-        self.parent_group(cfs_rq.group).map(|parent| self.cfs_rq_of_group(parent, cfs_rq.cpu))
+        self.groups[cfs_rq.group].parent.map(|parent| self.cfs_rq_of_group(parent, cfs_rq.cpu))
+    }
+}
+
+impl LeafList {
+    /// First member: a cfs_rq without children in the list.
+    pub(crate) const fn first(&self) -> Option<CfsRqId> {
+        self.ends.next
     }
 
-    fn parent_group(&self, group: GroupId) -> Option<GroupId> {
-        self.groups[group].parent
+    /// Whether a branch that was added from the bottom is still without its upper part.
+    pub(crate) const fn has_unfinished_branch(&self) -> bool {
+        self.tmp_alone_branch.is_some()
     }
 
-    fn leaf_links_mut(&mut self, cpu: CpuId, member: Option<CfsRqId>) -> &mut LeafLinks {
+    /// Removes a cfs_rq from the list, if it is a member (`list_del_leaf_cfs_rq()`).
+    pub(crate) fn remove(&mut self, cfs_rqs: &mut Arena<CfsRqId, CfsRq>, id: CfsRqId) {
+        let cfs_rq = &mut cfs_rqs[id];
+        if !core::mem::take(&mut cfs_rq.on_list) {
+            return;
+        }
+        let LeafLinks { prev, next } = cfs_rq.leaf;
+        if self.tmp_alone_branch == Some(id) {
+            self.tmp_alone_branch = prev;
+        }
+        self.links_mut(cfs_rqs, prev).next = next;
+        self.links_mut(cfs_rqs, next).prev = prev;
+    }
+
+    fn insert(&mut self, cfs_rqs: &mut Arena<CfsRqId, CfsRq>, id: CfsRqId, links: LeafLinks) {
+        cfs_rqs[id].leaf = links;
+        self.links_mut(cfs_rqs, links.prev).next = Some(id);
+        self.links_mut(cfs_rqs, links.next).prev = Some(id);
+    }
+
+    /// Links of a member, or of the head of the list.
+    fn links_mut<'a>(
+        &'a mut self,
+        cfs_rqs: &'a mut Arena<CfsRqId, CfsRq>,
+        member: Option<CfsRqId>,
+    ) -> &'a mut LeafLinks {
         match member {
-            Some(id) => &mut self.cfs_rqs[id].leaf,
-            None => &mut self.rqs[cpu].leaf_list.ends,
+            Some(id) => &mut cfs_rqs[id].leaf,
+            None => &mut self.ends,
         }
     }
+}
 
-    fn leaf_next(&mut self, cpu: CpuId, member: Option<CfsRqId>) -> Option<CfsRqId> {
-        self.leaf_links_mut(cpu, member).next
-    }
-
-    fn leaf_prev(&mut self, cpu: CpuId, member: Option<CfsRqId>) -> Option<CfsRqId> {
-        self.leaf_links_mut(cpu, member).prev
-    }
-
-    fn leaf_insert(&mut self, cpu: CpuId, id: CfsRqId, prev: Option<CfsRqId>, next: Option<CfsRqId>) {
-        self.cfs_rqs[id].leaf = LeafLinks { prev, next };
-        self.leaf_links_mut(cpu, prev).next = Some(id);
-        self.leaf_links_mut(cpu, next).prev = Some(id);
+impl CfsRq {
+    /// Member of the list behind this one.
+    pub(crate) const fn next_leaf(&self) -> Option<CfsRqId> {
+        self.leaf.next
     }
 }

@@ -272,4 +272,9 @@ impl Rq {
     pub fn is_idle(&self) -> bool {
         self.curr == self.idle && self.nr_running == 0 && !self.ttwu_pending
     }
+
+    /// Sets the thermal pressure of the CPU: the capacity that frequency capping takes from it, of 1024.
+    pub(crate) fn set_thermal_pressure(&mut self, pressure: Capacity) {
+        (self.thermal_pressure, self.cpufreq_pressure) = (pressure, pressure);
+    }
 }

@@ -3,9 +3,9 @@
 //!
 //! Models `effective_cpu_util()` and `scale_irq_capacity()` (6.1 and 6.12), and `sugov_effective_cpu_perf()` (6.12).
 
-use crate::state::State;
 use crate::state::cpufreq::energy_model::map_util_perf;
-use crate::types::ids::{CpuId, TaskId};
+use crate::state::rq::Rq;
+use crate::state::task::Uclamp;
 
 /// Purpose of a utilisation: the kernel's `enum cpu_util_type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl PerfRequest {
     }
 }
 
-impl State {
+impl Rq {
     /// Returns the utilisation of a CPU by all classes with the limits of its performance (6.12).
     ///
     /// Rules, in order:
@@ -41,20 +41,19 @@ impl State {
     ///    real-time tasks demand the highest frequency as long as no clamps are used.
     /// 3. The upper limit is the upper clamp.
     /// 4. The utilisation of the classes is scaled down by the share of interrupts, whose utilisation is added.
-    pub(crate) fn perf_request(&self, cpu: CpuId, util_cfs: u64) -> PerfRequest {
-        let rq = &self.rqs[cpu];
-        let scale = rq.cpu_capacity_orig;
-        let irq = rq.avg_irq.util_avg;
+    pub(crate) fn perf_request(&self, util_cfs: u64, uclamp_is_used: bool) -> PerfRequest {
+        let scale = self.cpu_capacity_orig;
+        let irq = self.avg_irq.util_avg;
         if irq >= scale {
             return PerfRequest { util: scale, min: scale, max: scale };
         }
-        let clamps = rq.uclamp.clamps();
-        let mut min = (irq + self.rqs[cpu].dl.cpu_bw()).max(u64::from(clamps.min));
-        if !self.uclamp_is_used() && rq.rt.is_runnable() {
+        let clamps = self.uclamp.clamps();
+        let mut min = (irq + self.dl.cpu_bw()).max(u64::from(clamps.min));
+        if !uclamp_is_used && self.rt.is_runnable() {
             min = min.max(scale);
         }
         let max = scale.min(u64::from(clamps.max));
-        let util = util_cfs + rq.avg_rt.util_avg + rq.avg_dl.util_avg;
+        let util = util_cfs + self.avg_rt.util_avg + self.avg_dl.util_avg;
         let util = if util >= scale { scale } else { (scale_irq_capacity(util, irq, scale) + irq).min(scale) };
         PerfRequest { util, min, max }
     }
@@ -65,26 +64,31 @@ impl State {
     /// 1. Runnable real-time tasks demand the highest frequency, as long as no clamps are used, which would
     ///    be more precise.
     /// 2. Interrupts that fill the CPU demand all of it.
-    /// 3. Add fair and real-time utilisation. For a frequency, limit the sum to the clamps of the CPU and of
-    ///    `coming`, a task that would be added to it.
+    /// 3. Add fair and real-time utilisation. For a frequency, limit the sum to the clamps of the CPU and to
+    ///    `coming`, those of a task that would be added to it.
     /// 4. If that sum and deadline utilisation fill the CPU, return its whole capacity.
     /// 5. Otherwise scale the sum down by the share of interrupts, and add the utilisation of interrupts.
     /// 6. For a frequency, deadline tasks count with their reserved bandwidth, not with their utilisation.
-    pub(crate) fn effective_cpu_util(&self, cpu: CpuId, util_cfs: u64, kind: UtilType, coming: Option<TaskId>) -> u64 {
-        let rq = &self.rqs[cpu];
-        let max = rq.cpu_capacity_orig;
-        if !self.uclamp_is_used() && kind == UtilType::Frequency && rq.rt.is_runnable() {
+    pub(crate) fn effective_cpu_util(
+        &self,
+        util_cfs: u64,
+        kind: UtilType,
+        coming: Option<Uclamp>,
+        uclamp_is_used: bool,
+    ) -> u64 {
+        let max = self.cpu_capacity_orig;
+        if !uclamp_is_used && kind == UtilType::Frequency && self.rt.is_runnable() {
             return max;
         }
-        let irq = rq.avg_irq.util_avg;
+        let irq = self.avg_irq.util_avg;
         if irq >= max {
             return max;
         }
-        let mut util = util_cfs + rq.avg_rt.util_avg;
-        if kind == UtilType::Frequency {
-            util = self.uclamp_rq_util_with(cpu, util, coming);
+        let mut util = util_cfs + self.avg_rt.util_avg;
+        if kind == UtilType::Frequency && uclamp_is_used {
+            util = self.uclamp.util_with(util, coming);
         }
-        let deadline = rq.avg_dl.util_avg;
+        let deadline = self.avg_dl.util_avg;
         if util + deadline >= max {
             return max;
         }
@@ -93,7 +97,7 @@ impl State {
         }
         util = scale_irq_capacity(util, irq, max) + irq;
         if kind == UtilType::Frequency {
-            util += self.rqs[cpu].dl.cpu_bw();
+            util += self.dl.cpu_bw();
         }
         util.min(max)
     }

@@ -10,9 +10,14 @@ use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Gover
 use crate::state::cpufreq::energy_model::{
     EM_MAX_COMPLEXITY, EM_MAX_POWER_UW, PerfDomain, perf_table, perf_table_by_performance,
 };
+use crate::state::rq::Rq;
+use crate::types::arena::Arena;
+use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
+use crate::types::kernel_rules::KernelRules;
 use crate::types::units::Capacity;
 use alloc::vec::Vec;
+
 impl State {
     /// Whether energy-aware scheduling (EAS) is in effect: `sched_energy_enabled()`.
     #[inline]
@@ -49,7 +54,11 @@ impl State {
                 continue;
             }
             let policy = self.cpufreq.policies.iter().find(|policy| policy.domain.contains(cpu));
-            let Some(perf_domain) = policy.and_then(|policy| self.perf_domain(&policy.domain)) else { return };
+            let Some(perf_domain) =
+                policy.and_then(|policy| policy.domain.perf_domain(&self.rqs, &self.rules, &self.hotplug.online))
+            else {
+                return;
+            };
             perf_domains.push(perf_domain);
         }
         let nr_states: usize = perf_domains.iter().map(|pd| pd.table.len()).sum();
@@ -59,50 +68,49 @@ impl State {
             self.cpufreq.perf_domains = perf_domains;
         }
     }
+}
 
-    /// Returns the capacity of a frequency domain's CPUs, if its power values and capacities are plausible.
-    fn capacity_for_model(&self, domain: &FrequencyDomain) -> Option<Capacity> {
-        let capacity_of = |cpu: CpuId| self.rqs[cpu].cpu_capacity_orig;
-        let capacity = domain.cpus().next().map(capacity_of)?;
-        let is_plausible = !domain.power_uw().is_empty()
-            && domain.power_uw().iter().all(|&power| power <= EM_MAX_POWER_UW)
-            && domain.cpus().all(|cpu| capacity_of(cpu) == capacity);
+impl FrequencyDomain {
+    /// Returns the capacity of the domain's CPUs, if its power values and capacities are plausible.
+    fn capacity_for_model(&self, rqs: &Arena<CpuId, Rq>) -> Option<Capacity> {
+        let capacity_of = |cpu: CpuId| rqs[cpu].cpu_capacity_orig;
+        let capacity = self.cpus().next().map(capacity_of)?;
+        let is_plausible = !self.power_uw().is_empty()
+            && self.power_uw().iter().all(|&power| power <= EM_MAX_POWER_UW)
+            && self.cpus().all(|cpu| capacity_of(cpu) == capacity);
         is_plausible.then_some(capacity)
     }
 
-    /// Checks that the energy model of a frequency domain can be computed.
-    pub(super) fn check_performance(&self, domain: &FrequencyDomain) -> Result<(), FrequencyDomainError> {
-        let Some(capacity) = self.capacity_for_model(domain).filter(|_| self.rules.em_has_performance) else {
+    /// Checks that the energy model of the domain can be computed.
+    pub(super) fn check_performance(
+        &self,
+        rqs: &Arena<CpuId, Rq>,
+        rules: &KernelRules,
+    ) -> Result<(), FrequencyDomainError> {
+        let Some(capacity) = self.capacity_for_model(rqs).filter(|_| rules.em_has_performance) else {
             return Ok(());
         };
-        match domain.khz() {
-            &[khz, ..] if capacity * khz < domain.highest_khz() => {
+        match self.khz() {
+            &[khz, ..] if capacity * khz < self.highest_khz() => {
                 Err(FrequencyDomainError::NoPerformance { khz, capacity })
             }
             _ => Ok(()),
         }
     }
 
-    /// Returns the energy model of a frequency domain, if schedutil drives it and its power values and
+    /// Returns the energy model of the domain, if schedutil drives it and its power values and
     /// capacities are plausible.
-    fn perf_domain(&self, domain: &FrequencyDomain) -> Option<PerfDomain> {
-        let capacity = self.capacity_for_model(domain)?;
-        matches!(domain.governor(), Governor::Schedutil(_)).then(|| PerfDomain {
-            cpus: domain.cpus().filter(|&cpu| self.is_online(cpu)).collect(),
-            table: if self.rules.em_has_performance {
-                perf_table_by_performance(domain.khz(), domain.power_uw(), capacity)
+    fn perf_domain(&self, rqs: &Arena<CpuId, Rq>, rules: &KernelRules, online: &CpuMask) -> Option<PerfDomain> {
+        let capacity = self.capacity_for_model(rqs)?;
+        matches!(self.governor(), Governor::Schedutil(_)).then(|| PerfDomain {
+            cpus: self.cpus().filter(|&cpu| online.contains(cpu)).collect(),
+            table: if rules.em_has_performance {
+                perf_table_by_performance(self.khz(), self.power_uw(), capacity)
             } else {
-                perf_table(domain.khz(), domain.power_uw())
+                perf_table(self.khz(), self.power_uw())
             },
-            skips_inefficient: domain.skips_inefficient(),
+            skips_inefficient: self.skips_inefficient(),
             capacity,
         })
-    }
-
-    /// Removes a CPU that goes offline from its perf domain.
-    pub(crate) fn leave_perf_domain(&mut self, cpu: CpuId) {
-        for pd in &mut self.cpufreq.perf_domains {
-            pd.cpus.retain(|&other| other != cpu);
-        }
     }
 }

@@ -28,14 +28,14 @@ impl State {
     // driver that reports throttling by firmware (`arch_update_hw_pressure()`). The cooling device of 6.12
     // (`cpufreq_cooling`) only limits the frequency, and the capacity is back at once.
     pub fn limit_frequency(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, limit: FrequencyLimit, part: Capacity) {
-        let Some(index) = self.cpufreq.policies.iter().position(|policy| policy.domain.contains(cpu)) else {
+        let Some(policy) = self.cpufreq.policies.iter_mut().find(|policy| policy.domain.contains(cpu)) else {
             if limit == FrequencyLimit::Thermal {
-                let capacity = self.rqs[cpu].cpu_capacity_orig;
-                self.handle_thermal_pressure(cpu, capacity - capacity * part / SCHED_CAPACITY_SCALE);
+                let rq = &mut self.rqs[cpu];
+                let capacity = rq.cpu_capacity_orig;
+                rq.set_thermal_pressure(capacity - capacity * part / SCHED_CAPACITY_SCALE);
             }
             return;
         };
-        let policy = &mut self.cpufreq.policies[index];
         let highest = policy.domain.highest_khz();
         let wanted = highest * part / SCHED_CAPACITY_SCALE;
         let khz = policy.domain.khz().iter().copied().filter(|&khz| khz <= wanted).max();
@@ -46,24 +46,23 @@ impl State {
         }
         let governor = policy.domain.governor();
         let max_khz = policy.limits.max_khz();
-        for place in 0..self.cpufreq.policies[index].domain.nr_cpus() {
-            let cpu = self.cpufreq.policies[index].domain.cpu_at(place);
-            let capacity = self.rqs[cpu].cpu_capacity_orig;
+        for cpu in policy.domain.cpus() {
+            let rq = &mut self.rqs[cpu];
+            let capacity = rq.cpu_capacity_orig;
             if limit == FrequencyLimit::Thermal {
-                self.handle_thermal_pressure(cpu, capacity - capacity * khz / highest);
+                rq.set_thermal_pressure(capacity - capacity * khz / highest);
             }
-            self.rqs[cpu].cpufreq_pressure = capacity - capacity * max_khz / highest;
+            rq.cpufreq_pressure = capacity - capacity * max_khz / highest;
         }
+        let (cur_khz, all) = (policy.cur_khz, self.tunables.changes.energy_inefficient);
         match governor {
             Governor::Schedutil(_) => {
-                self.sugov_mut(index).limits_changed = true;
-                let policy = &self.cpufreq.policies[index];
-                let (cur_khz, all) = (policy.cur_khz, self.tunables.changes.energy_inefficient);
+                policy.sugov_mut().limits_changed = true;
                 if policy.domain.has_governor_thread() && policy.resolve(cur_khz, all) < cur_khz {
-                    self.cpufreq_driver_fast_switch(ctx, index, cur_khz);
+                    policy.fast_switch(ctx, &mut self.rqs, cur_khz, all);
                 }
             }
-            Governor::Fixed { khz } => self.cpufreq_driver_fast_switch(ctx, index, khz),
+            Governor::Fixed { khz } => policy.fast_switch(ctx, &mut self.rqs, khz, all),
         }
     }
 

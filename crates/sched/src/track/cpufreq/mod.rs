@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Frequency domains, and the calls by which the scheduler requests a frequency.
 //!
-//! Models `cpufreq_update_util()` and its callers' conditions, `cpufreq_this_cpu_can_update()`, and the call
-//! of a cpufreq driver. The time that a driver takes is decided by the machine. Leaves out drivers that take
+//! Models `cpufreq_update_util()` and its callers' conditions, and the call of a cpufreq driver. The time that a driver takes is decided by the machine. Leaves out drivers that take
 //! utilisation instead of frequencies (`adjust_perf`).
 //!
 //! - [`schedutil`]: the governor
@@ -24,9 +23,10 @@ use crate::interface::ctx::{Ctx, Effect};
 use crate::interface::probe::Event;
 use crate::state::State;
 use crate::state::cpufreq::CpufreqPolicy;
-use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Governor};
+use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError};
 use crate::state::cpufreq::limits::FrequencyLimits;
-use crate::state::cpufreq::sugov::{SugovCpu, SugovPolicy};
+use crate::state::rq::Rq;
+use crate::types::arena::Arena;
 use crate::types::ids::{CfsRqId, CpuId};
 use crate::types::units::SCHED_CAPACITY_SCALE;
 use crate::types::work::KernelOp;
@@ -48,12 +48,12 @@ impl State {
                 return Err(FrequencyDomainError::CpuInTwo(cpu));
             }
         }
-        self.check_performance(&domain)?;
+        domain.check_performance(&self.rqs, &self.rules)?;
         let cur_khz = domain.highest_khz();
         let limits = FrequencyLimits::none(cur_khz);
         self.cpufreq.policies.push(CpufreqPolicy { domain, cur_khz, limits, sugov: None });
         if self.cpufreq.is_started {
-            self.start_governor(self.cpufreq.policies.len() - 1);
+            self.cpufreq.start_governor(&mut self.rqs, self.cpufreq.policies.len() - 1);
             self.build_perf_domains();
         }
         Ok(())
@@ -69,47 +69,12 @@ impl State {
     pub(crate) fn start_governors(&mut self) {
         self.cpufreq.is_started = true;
         for policy in 0..self.cpufreq.policies.len() {
-            self.start_governor(policy);
+            self.cpufreq.start_governor(&mut self.rqs, policy);
         }
         self.build_perf_domains();
         // Schedutil has the sched domains rebuilt, and 6.12 does not count fair servers again (`dl_clear_root_domain()`).
         if self.rules.has_fair_server && self.cpufreq.policies.iter().any(|policy| policy.sugov.is_some()) {
             self.dl_root.forget_admitted();
-        }
-    }
-
-    fn start_governor(&mut self, index: usize) {
-        let nr_cpus = self.rqs.len();
-        let policy = &mut self.cpufreq.policies[index];
-        match policy.domain.governor() {
-            Governor::Fixed { khz } => {
-                policy.cur_khz = khz;
-                for cpu in policy.domain.cpus() {
-                    self.rqs[cpu].freq_capacity = policy.domain.capacity_at(khz);
-                }
-            }
-            Governor::Schedutil(config) => {
-                policy.sugov = Some(SugovPolicy::new(config));
-                self.cpufreq.hooks.fill_up(nr_cpus, None);
-                self.cpufreq.cpus.fill_up(nr_cpus, SugovCpu::default());
-                for cpu in policy.domain.cpus() {
-                    self.cpufreq.hooks[cpu] = Some(index as u32);
-                }
-            }
-        }
-    }
-
-    /// Restarts the governor of a CPU's domain with the CPUs that are online now, after the CPU has gone
-    /// offline or come online (`cpufreq_offline()`, `cpufreq_add_policy_cpu()`).
-    pub(crate) fn restart_governor(&mut self, cpu: CpuId) {
-        let Self { cpufreq, hotplug, .. } = self;
-        let found = cpufreq.policies.iter_mut().enumerate().find(|(_, policy)| policy.domain.contains(cpu));
-        let Some((index, policy)) = found else { return };
-        let Governor::Schedutil(config) = policy.domain.governor() else { return };
-        policy.sugov = Some(SugovPolicy { limits_changed: true, ..SugovPolicy::new(config) });
-        for cpu in policy.domain.cpus() {
-            cpufreq.cpus[cpu] = SugovCpu::default();
-            cpufreq.hooks[cpu] = hotplug.online.contains(cpu).then_some(index as u32);
         }
     }
 
@@ -126,41 +91,35 @@ impl State {
     /// Calls the governor of a CPU, if it has one.
     #[inline]
     pub(crate) fn cpufreq_update_util(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if let Some(&Some(policy)) = self.cpufreq.hooks.get(cpu) {
+        if let Some(policy) = self.cpufreq.hook(cpu) {
             ctx.charge(KernelOp::CpufreqUpdate);
-            self.sugov_update(ctx, policy as usize, cpu, false);
+            self.sugov_update(ctx, policy, cpu, false);
         }
     }
 
     /// Calls the governor of a CPU for a task that waited for I/O: SCHED_CPUFREQ_IOWAIT.
     #[inline]
     pub(crate) fn cpufreq_iowait(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if let Some(&Some(policy)) = self.cpufreq.hooks.get(cpu) {
+        if let Some(policy) = self.cpufreq.hook(cpu) {
             ctx.charge(KernelOp::CpufreqUpdate);
-            self.sugov_update(ctx, policy as usize, cpu, true);
+            self.sugov_update(ctx, policy, cpu, true);
         }
     }
+}
 
-    /// Whether the executing CPU may change the frequency of a policy: it belongs to the policy, or has a
-    /// governor itself.
-    fn cpufreq_this_cpu_can_update(&self, ctx: &Ctx<'_>, policy: usize) -> bool {
-        let this_cpu = ctx.cpu;
-        self.cpufreq.policies[policy].domain.contains(this_cpu) || self.cpufreq.hooks[this_cpu].is_some()
-    }
-
-    /// Switches all CPUs of a policy to its lowest frequency that is not below `khz`, or to its highest:
-    /// `cpufreq_driver_fast_switch()`.
-    pub(crate) fn cpufreq_driver_fast_switch(&mut self, ctx: &mut Ctx<'_>, policy: usize, khz: u64) {
-        let policy = &mut self.cpufreq.policies[policy];
-        let khz = policy.resolve(khz, self.tunables.changes.energy_inefficient);
-        if khz == policy.cur_khz {
+impl CpufreqPolicy {
+    /// Switches all CPUs of the policy to its lowest frequency that is not below `khz`, or to its highest:
+    /// `cpufreq_driver_fast_switch()`. With `all`, inefficient frequencies are in use too.
+    pub(crate) fn fast_switch(&mut self, ctx: &mut Ctx<'_>, rqs: &mut Arena<CpuId, Rq>, khz: u64, all: bool) {
+        let khz = self.resolve(khz, all);
+        if khz == self.cur_khz {
             return;
         }
-        policy.cur_khz = khz;
-        let capacity = policy.domain.capacity_at(khz);
+        self.cur_khz = khz;
+        let capacity = self.domain.capacity_at(khz);
         debug_assert!(capacity <= SCHED_CAPACITY_SCALE, "the frequency is above the highest one of its domain");
-        for cpu in policy.domain.cpus() {
-            self.rqs[cpu].freq_capacity = capacity;
+        for cpu in self.domain.cpus() {
+            rqs[cpu].freq_capacity = capacity;
             ctx.emit(Effect::SetFrequency { cpu, capacity, khz });
             ctx.report(Event::Frequency { cpu, capacity, khz });
         }

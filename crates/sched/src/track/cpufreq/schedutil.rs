@@ -9,10 +9,12 @@
 
 use crate::interface::ctx::{Ctx, Effect};
 use crate::state::State;
+use crate::state::cpufreq::CpufreqPolicy;
 use crate::state::cpufreq::energy_model::map_util_perf;
-use crate::state::cpufreq::sugov::SugovPolicy;
+use crate::state::cpufreq::sugov::{SugovCpu, SugovPolicy};
 use crate::track::cpufreq::effective::UtilType;
 use crate::types::ids::CpuId;
+use crate::types::kernel_rules::KernelRules;
 use crate::types::units::Capacity;
 
 impl State {
@@ -28,40 +30,32 @@ impl State {
     ///    keep it below.
     /// 6. If the chosen frequency differs from the last, the driver switches at once, or the policy's thread
     ///    calls the driver.
-    pub(crate) fn sugov_update(&mut self, ctx: &mut Ctx<'_>, policy: usize, cpu: CpuId, for_iowait: bool) {
-        let now = self.rqs[cpu].clock;
-        let tick_ns = self.tick_ns;
-        let state = &mut self.cpufreq.cpus[cpu];
-        state.iowait.record_iowait(for_iowait, now.wrapping_sub(state.last_update) as i64, tick_ns);
-        state.last_update = now;
-        let bw_dl = state.bw_dl;
-        if self.rqs[cpu].dl.cpu_bw() > bw_dl {
-            self.sugov_mut(policy).limits_changed = true;
-        }
-        if !self.cpufreq_this_cpu_can_update(ctx, policy) || !self.sugov_should_update_freq(policy, now) {
+    pub(crate) fn sugov_update(&mut self, ctx: &mut Ctx<'_>, index: usize, cpu: CpuId, for_iowait: bool) {
+        let rq = &self.rqs[cpu];
+        let now = rq.clock;
+        let sg_cpu = &mut self.cpufreq.cpus[cpu];
+        sg_cpu.iowait.record_iowait(for_iowait, now.wrapping_sub(sg_cpu.last_update) as i64, self.tick_ns);
+        sg_cpu.last_update = now;
+        let has_more_bw_dl = rq.dl.cpu_bw() > sg_cpu.bw_dl;
+        let can_update = self.cpufreq.can_update(ctx.cpu, index);
+        let policy = &mut self.cpufreq.policies[index];
+        policy.sugov_mut().limits_changed |= has_more_bw_dl;
+        if !can_update || !policy.sugov_mut().should_update_freq(now) {
             return;
         }
-        let is_shared = self.cpufreq.policies[policy].domain.cpus().filter(|&cpu| self.is_online(cpu)).nth(1).is_some();
+        let is_shared = policy.domain.cpus().filter(|&cpu| self.hotplug.online.contains(cpu)).nth(1).is_some();
         let khz = if is_shared {
-            self.sugov_next_freq_shared(policy, cpu, now)
+            self.sugov_next_freq_shared(index, cpu, now)
         } else {
-            self.sugov_next_freq_single(policy, cpu, now)
+            self.sugov_next_freq_single(index, cpu, now)
         };
-        if self.sugov_mut(policy).take(now, khz) {
-            if self.cpufreq.policies[policy].domain.has_governor_thread() {
-                self.sugov_deferred_update(ctx, policy);
+        let policy = &mut self.cpufreq.policies[index];
+        if policy.sugov_mut().take(now, khz) {
+            if policy.domain.has_governor_thread() {
+                policy.sugov_mut().deferred_update(ctx, index);
             } else {
-                self.cpufreq_driver_fast_switch(ctx, policy, khz);
+                policy.fast_switch(ctx, &mut self.rqs, khz, self.tunables.changes.energy_inefficient);
             }
-        }
-    }
-
-    /// Wakes the thread of a policy by an interrupt of this CPU, unless a request is pending
-    /// (`sugov_deferred_update()`, `sugov_irq_work()`).
-    fn sugov_deferred_update(&mut self, ctx: &mut Ctx<'_>, policy: usize) {
-        if !core::mem::replace(&mut self.sugov_mut(policy).work_in_progress, true) {
-            let cpu = ctx.cpu;
-            ctx.emit(Effect::WakeGovernor { cpu, policy: policy as u32 });
         }
     }
 
@@ -70,36 +64,29 @@ impl State {
     /// Returns the frequency to request from the driver, in kHz, or `None` if the policy has it already.
     /// After the driver call follows [`State::end_frequency_transition`].
     pub fn begin_frequency_transition(&mut self, policy: usize) -> Option<u64> {
-        let all = self.tunables.changes.energy_inefficient;
-        let sugov = self.sugov_mut(policy);
+        let policy = &mut self.cpufreq.policies[policy];
+        let sugov = policy.sugov_mut();
         sugov.work_in_progress = false;
         let khz = sugov.next_khz;
-        let policy = &self.cpufreq.policies[policy];
-        Some(policy.resolve(khz, all)).filter(|&khz| khz != policy.cur_khz)
+        Some(policy.resolve(khz, self.tunables.changes.energy_inefficient)).filter(|&khz| khz != policy.cur_khz)
     }
 
     /// Records that the driver has switched a policy to a frequency.
     pub fn end_frequency_transition(&mut self, ctx: &mut Ctx<'_>, policy: usize, khz: u64) {
-        self.cpufreq_driver_fast_switch(ctx, policy, khz);
-    }
-
-    fn sugov_should_update_freq(&mut self, policy: usize, now: u64) -> bool {
-        let sugov = self.sugov_mut(policy);
-        if core::mem::take(&mut sugov.limits_changed) {
-            sugov.need_freq_update = true;
-            return true;
-        }
-        now.wrapping_sub(sugov.last_freq_update_time) as i64 >= sugov.config.rate_limit.0 as i64
+        let policy = &mut self.cpufreq.policies[policy];
+        policy.fast_switch(ctx, &mut self.rqs, khz, self.tunables.changes.energy_inefficient);
     }
 
     fn sugov_next_freq_single(&mut self, policy: usize, cpu: CpuId, now: u64) -> u64 {
         let util = self.sugov_get_util(cpu, now);
-        let max = self.rqs[cpu].cpu_capacity_orig;
-        let before = self.sugov_mut(policy).cached_raw_khz;
-        let khz = self.get_next_freq(policy, util, max);
-        let holds = self.sugov_mut(policy).config.holds_when_busy;
-        let is_busy = holds && !self.uclamp_rq_is_capped(cpu) && self.sugov_cpu_is_busy(cpu);
-        let sugov = self.sugov_mut(policy);
+        let rq = &self.rqs[cpu];
+        let is_capped = self.uclamp_used && rq.is_capped(self.cpu_util_cfs(cpu));
+        let policy = &mut self.cpufreq.policies[policy];
+        let before = policy.sugov_mut().cached_raw_khz;
+        let all = self.tunables.changes.energy_inefficient;
+        let khz = policy.get_next_freq(util, rq.cpu_capacity_orig, &self.rules, all);
+        let sugov = policy.sugov_mut();
+        let is_busy = sugov.config.holds_when_busy && !is_capped && self.cpufreq.cpus[cpu].is_busy(rq.idle_calls);
         if is_busy && khz < sugov.next_khz && !sugov.need_freq_update {
             sugov.cached_raw_khz = before;
             return sugov.next_khz;
@@ -114,7 +101,7 @@ impl State {
         let (mut util, mut max) = (0, 1);
         for place in 0..self.cpufreq.policies[policy].domain.nr_cpus() {
             let cpu = self.cpufreq.policies[policy].domain.cpu_at(place);
-            if !self.is_online(cpu) {
+            if !self.hotplug.online.contains(cpu) {
                 continue;
             }
             let (cpu_util, cpu_max) = (self.sugov_get_util(cpu, now), self.rqs[cpu].cpu_capacity_orig);
@@ -122,7 +109,8 @@ impl State {
                 (util, max) = (cpu_util, cpu_max);
             }
         }
-        self.get_next_freq(policy, util, max)
+        let all = self.tunables.changes.energy_inefficient;
+        self.cpufreq.policies[policy].get_next_freq(util, max, &self.rules, all)
     }
 
     /// Returns the frequency for the highest performance that a CPU of a policy requests in 6.12. The capacity is that
@@ -132,27 +120,12 @@ impl State {
         let mut most = 0;
         for place in 0..self.cpufreq.policies[policy].domain.nr_cpus() {
             let cpu = self.cpufreq.policies[policy].domain.cpu_at(place);
-            if self.is_online(cpu) {
+            if self.hotplug.online.contains(cpu) {
                 most = most.max(self.sugov_get_performance(cpu, now, max_cap));
             }
         }
-        self.get_next_freq(policy, most, max_cap)
-    }
-
-    /// Returns the frequency that provides `util` of `max` and a quarter more; in 6.12 `util` includes that quarter.
-    ///
-    /// An unchanged request returns the frequency chosen last, unless that must not be reused.
-    fn get_next_freq(&mut self, policy: usize, util: u64, max: u64) -> u64 {
-        let highest = self.cpufreq.policies[policy].domain.highest_khz();
-        // Since 6.8 the margin is part of the utilisation.
-        let wanted = if self.rules.separates_perf_request { util } else { map_util_perf(util) };
-        let raw = highest * wanted / max;
-        let sugov = self.sugov_mut(policy);
-        if raw == sugov.cached_raw_khz && !sugov.need_freq_update {
-            return sugov.next_khz;
-        }
-        sugov.cached_raw_khz = raw;
-        self.cpufreq.policies[policy].resolve(raw, self.tunables.changes.energy_inefficient)
+        let all = self.tunables.changes.energy_inefficient;
+        self.cpufreq.policies[policy].get_next_freq(most, max_cap, &self.rules, all)
     }
 
     /// Utilisation that a CPU requests, with its boost for I/O.
@@ -161,36 +134,69 @@ impl State {
             let max_cap = self.rqs[cpu].cpu_capacity_orig;
             return self.sugov_get_performance(cpu, now, max_cap);
         }
-        let mut util = self.effective_cpu_util(cpu, self.cpu_util_cfs(cpu), UtilType::Frequency, None);
-        let (bw_dl, tick_ns) = (self.rqs[cpu].dl.cpu_bw(), self.tick_ns);
-        let max = self.rqs[cpu].cpu_capacity_orig;
-        let state = &mut self.cpufreq.cpus[cpu];
-        state.bw_dl = bw_dl;
-        let boost = state.iowait.apply(now.wrapping_sub(state.last_update) as i64, tick_ns, max);
-        if let Some(boost) = boost {
-            util = util.max(self.uclamp_rq_util_with(cpu, boost, None));
-        }
-        util
+        let rq = &self.rqs[cpu];
+        let util = rq.effective_cpu_util(self.cpu_util_cfs(cpu), UtilType::Frequency, None, self.uclamp_used);
+        let sg_cpu = &mut self.cpufreq.cpus[cpu];
+        sg_cpu.bw_dl = rq.dl.cpu_bw();
+        let Some(boost) = sg_cpu.apply_boost(now, self.tick_ns, rq.cpu_capacity_orig) else { return util };
+        util.max(if self.uclamp_used { rq.uclamp.util_with(boost, None) } else { boost })
     }
 
     /// Performance that a CPU requests in 6.12, with its boost for I/O relative to `max_cap`.
     fn sugov_get_performance(&mut self, cpu: CpuId, now: u64, max_cap: Capacity) -> u64 {
-        let tick_ns = self.tick_ns;
-        let state = &mut self.cpufreq.cpus[cpu];
-        let boost = state.iowait.apply(now.wrapping_sub(state.last_update) as i64, tick_ns, max_cap);
-        let mut request = self.perf_request(cpu, self.cpu_util_cfs_boost(cpu));
-        request.util = request.util.max(boost.unwrap_or(0));
-        self.cpufreq.cpus[cpu].bw_dl = request.min;
+        let mut request = self.rqs[cpu].perf_request(self.cpu_util_cfs_boost(cpu), self.uclamp_used);
+        let sg_cpu = &mut self.cpufreq.cpus[cpu];
+        request.util = request.util.max(sg_cpu.apply_boost(now, self.tick_ns, max_cap).unwrap_or(0));
+        sg_cpu.bw_dl = request.min;
         request.performance()
     }
+}
 
-    /// Whether a CPU has not idled since the last call.
-    fn sugov_cpu_is_busy(&mut self, cpu: CpuId) -> bool {
-        let idle_calls = self.rqs[cpu].idle_calls;
-        core::mem::replace(&mut self.cpufreq.cpus[cpu].saved_idle_calls, idle_calls) == idle_calls
+impl SugovPolicy {
+    /// Wakes the thread of a policy by an interrupt of this CPU, unless a request is pending
+    /// (`sugov_deferred_update()`, `sugov_irq_work()`).
+    fn deferred_update(&mut self, ctx: &mut Ctx<'_>, policy: usize) {
+        if !core::mem::replace(&mut self.work_in_progress, true) {
+            let cpu = ctx.cpu;
+            ctx.emit(Effect::WakeGovernor { cpu, policy: policy as u32 });
+        }
     }
 
-    pub(crate) fn sugov_mut(&mut self, policy: usize) -> &mut SugovPolicy {
-        self.cpufreq.policies[policy].sugov.as_mut().expect("only schedutil has hooks")
+    fn should_update_freq(&mut self, now: u64) -> bool {
+        if core::mem::take(&mut self.limits_changed) {
+            self.need_freq_update = true;
+            return true;
+        }
+        now.wrapping_sub(self.last_freq_update_time) as i64 >= self.config.rate_limit.0 as i64
+    }
+}
+
+impl CpufreqPolicy {
+    /// Returns the frequency that provides `util` of `max` and a quarter more; in 6.12 `util` includes that quarter.
+    /// With `all`, inefficient frequencies are in use too.
+    ///
+    /// An unchanged request returns the frequency chosen last, unless that must not be reused.
+    fn get_next_freq(&mut self, util: u64, max: u64, rules: &KernelRules, all: bool) -> u64 {
+        // Since 6.8 the margin is part of the utilisation.
+        let wanted = if rules.separates_perf_request { util } else { map_util_perf(util) };
+        let raw = self.domain.highest_khz() * wanted / max;
+        let sugov = self.sugov_mut();
+        if raw == sugov.cached_raw_khz && !sugov.need_freq_update {
+            return sugov.next_khz;
+        }
+        sugov.cached_raw_khz = raw;
+        self.resolve(raw, all)
+    }
+}
+
+impl SugovCpu {
+    /// Returns the utilisation that the boost for I/O demands of a CPU of capacity `max`, if any.
+    fn apply_boost(&mut self, now: u64, tick_ns: u64, max: Capacity) -> Option<u64> {
+        self.iowait.apply(now.wrapping_sub(self.last_update) as i64, tick_ns, max)
+    }
+
+    /// Whether a CPU, which has entered the idle loop `idle_calls` times, has not done so since the last call.
+    fn is_busy(&mut self, idle_calls: u64) -> bool {
+        core::mem::replace(&mut self.saved_idle_calls, idle_calls) == idle_calls
     }
 }

@@ -37,7 +37,7 @@ impl State {
         if self.cfs_rqs[cfs_rq].throttled {
             return;
         }
-        if !self.is_throttled_hierarchy(cfs_rq) {
+        if !self.cfs_rqs[cfs_rq].is_throttled_hierarchy() {
             self.list_add_leaf_cfs_rq(cfs_rq);
         }
         while let Some(se) = above {
@@ -46,7 +46,7 @@ impl State {
             if self.cfs_rqs[cfs_rq].throttled {
                 break;
             }
-            if !self.is_throttled_hierarchy(cfs_rq) {
+            if !self.cfs_rqs[cfs_rq].is_throttled_hierarchy() {
                 self.list_add_leaf_cfs_rq(cfs_rq);
             }
             above = parent;

@@ -136,7 +136,7 @@ impl State {
             let id = self.cfs_rq_of_group(group, cpu);
             if self.cfs_rqs[id].throttle_count == 0 {
                 self.cfs_rqs[id].throttled_clock_pelt = self.rq_clock_pelt(cpu);
-                self.list_del_leaf_cfs_rq(id);
+                self.rqs[cpu].leaf_list.remove(&mut self.cfs_rqs, id);
             }
             self.cfs_rqs[id].throttle_count += 1;
             next = self.next_downwards(top, group);

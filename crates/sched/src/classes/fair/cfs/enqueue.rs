@@ -101,7 +101,7 @@ impl State {
                 return self.finish_dequeue(ctx, cpu, first, flags);
             }
             if queue.load.weight != 0 {
-                if let Some(group) = parent.filter(|_| flags.sleep && !self.is_throttled_hierarchy(cfs_rq)) {
+                if let Some(group) = parent.filter(|_| flags.sleep && !self.cfs_rqs[cfs_rq].is_throttled_hierarchy()) {
                     self.set_next_buddy(group);
                 }
                 break;

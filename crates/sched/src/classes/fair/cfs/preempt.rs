@@ -133,7 +133,7 @@ impl State {
         if !is_batch {
             self.update_rq_clock(ctx, guard);
             self.update_curr_cfs(ctx, cfs_rq);
-            self.rq_clock_skip_update(cpu);
+            self.rqs[cpu].skip_clock_update();
         }
         self.set_skip_buddy(se);
     }

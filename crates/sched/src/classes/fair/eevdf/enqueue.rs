@@ -167,7 +167,7 @@ impl State {
             }
             if queue.load.weight != 0 {
                 slice = parent.map_or(0, |_| self.min_slice(cfs_rq));
-                if let Some(group) = parent.filter(|_| flags.sleep && !self.is_throttled_hierarchy(cfs_rq)) {
+                if let Some(group) = parent.filter(|_| flags.sleep && !self.cfs_rqs[cfs_rq].is_throttled_hierarchy()) {
                     self.set_next_buddy(group);
                 }
                 break;

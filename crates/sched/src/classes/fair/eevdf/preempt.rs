@@ -113,7 +113,7 @@ impl State {
         self.clear_buddies(cfs_rq, se);
         self.update_rq_clock(ctx, guard);
         self.update_curr_eevdf(ctx, cfs_rq);
-        self.rq_clock_skip_update(cpu);
+        self.rqs[cpu].skip_clock_update();
         if self.entity_eligible(cfs_rq, se) {
             let entity = &mut self.entities[se];
             entity.vruntime = entity.deadline;
