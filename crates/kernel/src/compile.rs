@@ -3,13 +3,15 @@
 //! from the objects.
 //!
 //! A build has five steps: make the overlay, configure, compile `prepare` and the objects of `objects.txt`,
-//! link, check. [`record`] decides which objects of the build before are reused. Left out: the contents of the
-//! tree ([`crate::snapshot`]), the overlay itself ([`crate::overlay`]) and caching ([`crate::store`]).
+//! link, check. [`record`] decides which objects of the build before are reused. [`traced`] compiles the scheduler
+//! a second time, with hooks in all functions. Left out: the contents of the tree ([`crate::snapshot`]), the overlay
+//! itself ([`crate::overlay`]) and caching ([`crate::store`]).
 //!
 //! Equal contents give equal bytes in every folder: paths in objects do not name it, and tools run without
 //! the user's variables ([`crate::process`]).
 
 mod record;
+mod traced;
 
 use crate::error::{KernelError, io_error_at};
 use crate::snapshot::Snapshot;
@@ -52,8 +54,11 @@ const LINK_FLAGS: [&str; 8] = [
     "-Wl,-z,defs",
     "-Wl,--build-id=none",
 ];
+/// Compiler flag of functions without hooks, before their list: see `engine/uncounted.txt`.
+const UNCOUNTED_FLAG: &str = "-finstrument-functions-exclude-function-list=";
 /// All flags with which engines are built, besides those of the tree.
-pub(crate) const FLAGS: [&[&str]; 4] = [&PATH_FLAGS, &HOST_FLAGS, &STUB_FLAGS, &LINK_FLAGS];
+pub(crate) const FLAGS: [&[&str]; 6] =
+    [&PATH_FLAGS, &HOST_FLAGS, &STUB_FLAGS, &LINK_FLAGS, &[UNCOUNTED_FLAG], &[traced::HOST_FLAG]];
 
 /// Inputs of a build.
 #[derive(Debug)]
@@ -200,7 +205,7 @@ impl BuildDir {
         reuse.remove_stale()?;
         let build = RunningBuild { dir: self, recipe, lock };
         build.configure(say)?;
-        say("compiling: about 20 s of CPU time, less if little has changed");
+        say("compiling: about 30 s of CPU time, less if little has changed");
         build.make(&["prepare"])?;
         // Headers that are generated from the tree may have changed.
         reuse.remove_stale()?;
@@ -260,7 +265,7 @@ impl RunningBuild<'_> {
             .arg(&self.dir.overlay)
             .arg(format!("O={}", self.dir.build.display()))
             .arg(format!("-j{jobs}"))
-            .arg(format!("KCFLAGS={} {counters}", self.path_flags().join(" ")))
+            .arg(format!("KCFLAGS={} {} {counters}", self.path_flags().join(" "), uncounted_flag()))
             .args(targets);
         let run = self.output(&mut make)?;
         self.check_status(&format!("make {}", targets.join(" ")), &run)
@@ -336,20 +341,29 @@ impl RunningBuild<'_> {
         let path_flags = path_flags.each_ref().map(String::as_str);
         self.run("gcc", &[&path_flags, &HOST_FLAGS[..], &hosts[..]].concat())?;
         objects.extend(host_objects);
-        let names: Vec<&str> = objects.iter().map(String::as_str).collect();
-        let nm = self.run("nm", &[&["-A", "-P"], &names[..]].concat())?;
+        let traced = if self.recipe.is_covered { None } else { Some(self.compile_traced(&objects)?) };
+        let all: Vec<&str> = objects.iter().chain(traced.iter().flatten()).map(String::as_str).collect();
+        let nm = self.run("nm", &[&["-A", "-P"], &all[..]].concat())?;
         self.write("standins.c", &symbols::stub_source(&symbols::undefined(&nm), self.recipe.snapshot.tree())?)?;
         self.run("gcc", &[&STUB_FLAGS[..], &["standins.c", "-o", "standins.o"]].concat())?;
+        self.link_object(&objects, object)?;
+        if let Some(traced) = traced {
+            self.link_object(&traced, &functions::traced_object(object))?;
+        }
+        functions::write_sources(&self.dir.overlay, object)?;
+        meanings::write(&self.dir.overlay, object)
+    }
+
+    /// Links objects, and lists the functions of the result beside it.
+    fn link_object(&self, objects: &[String], result: &Path) -> Result<(), KernelError> {
+        let names: Vec<&str> = objects.iter().map(String::as_str).collect();
         let output = ["-o", "engine.so", "standins.o"];
         let counters: &[&str] = if self.recipe.is_covered { &["-lgcov"] } else { &[] };
         self.run("gcc", &[&LINK_FLAGS[..], &output, &names[..], counters].concat())?;
-        let made = self.dir.build.join("engine.so");
         let list = functions::function_list(&self.run("nm", &["-P", "engine.so"])?);
-        let beside = functions::symbol_file(object);
+        let beside = functions::symbol_file(result);
         fs::write(&beside, list).map_err(io_error_at(&beside))?;
-        functions::write_sources(&self.dir.overlay, object)?;
-        meanings::write(&self.dir.overlay, object)?;
-        fs::copy(&made, object).map(|_| ()).map_err(io_error_at(object))
+        fs::copy(self.dir.build.join("engine.so"), result).map(drop).map_err(io_error_at(result))
     }
 
     /// Returns the objects of a folder by the list in its archive. Others may be left from earlier builds.
@@ -374,6 +388,12 @@ impl RunningBuild<'_> {
         self.check_status(&format!("{program} {}", words.last().unwrap_or(&"")), &run)?;
         Ok(String::from_utf8_lossy(&run.stdout).into_owned())
     }
+}
+
+/// Returns the compiler flag that leaves functions that are not counted without hooks.
+fn uncounted_flag() -> String {
+    let names: Vec<&str> = functions::uncounted().collect();
+    format!("{UNCOUNTED_FLAG}{}", names.join(","))
 }
 
 /// Whether a configuration contains a line. A configuration writes `=n` as a comment.

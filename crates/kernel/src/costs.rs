@@ -13,7 +13,7 @@
 //! 4. If there is no such caller, the function costs nothing. Its calls are counted separately, and reported.
 
 use crate::error::KernelError;
-use crate::functions::{FunctionSource, ObjectFunctions};
+use crate::functions::{FunctionSource, ObjectFunctions, uncounted};
 use crate::object::CountedOps;
 use crate::operations::{FunctionNames, OpEntry, table};
 use fairlab_sched::work::{KernelOp, NR_OPS};
@@ -161,6 +161,8 @@ impl<'a> Comparison<'a> {
         let own = &self.kernels[kernel];
         let other = self.kernels.iter().find(|other| other.has(name)).filter(|_| !own.has(name))?;
         let source = other.sources.get(name)?;
+        // A function without hooks cannot be counted under its new name.
+        let has_hooks = |name: &str| !uncounted().any(|text| name.contains(text));
         let is_new = |name: &str, of: &ObjectFunctions, in_other: &ObjectFunctions| of.has(name) && !in_other.has(name);
         let is_same_call =
             |(one, two): (&String, &String)| one == two || (is_new(one, other, own) && is_new(two, own, other));
@@ -169,7 +171,8 @@ impl<'a> Comparison<'a> {
                 && beside.calls.len() == source.calls.len()
                 && source.calls.iter().zip(&beside.calls).all(is_same_call)
         };
-        let mut found = own.sources.iter().filter(|(name, beside)| is_new(name, own, other) && is_same(beside));
+        let mut found =
+            own.sources.iter().filter(|(name, beside)| is_new(name, own, other) && has_hooks(name) && is_same(beside));
         let (renamed, _) = found.next()?;
         found.next().is_none().then_some(renamed.as_str())
     }

@@ -20,6 +20,9 @@ const KEYWORDS: [&str; 8] = ["if", "for", "while", "switch", "return", "sizeof",
 /// Sources outside `kernel/sched` with functions that are counted.
 const OTHER_SOURCES: [&str; 1] = ["lib/find_bit.c"];
 
+/// End of the name of an object for traces.
+const TRACED_SUFFIX: &str = "-traced";
+
 /// Source of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionSource {
@@ -72,14 +75,29 @@ impl ObjectFunctions {
     }
 }
 
+/// Returns the path of the object beside an engine's object that reports all functions that are entered.
+///
+/// It has hooks in functions that are not counted (`engine/uncounted.txt`) too, which cost a third of a run's time.
+pub fn traced_object(object: &Path) -> PathBuf {
+    let stem = object.file_stem().unwrap_or_default().to_string_lossy();
+    object.with_file_name(format!("{stem}{TRACED_SUFFIX}.so"))
+}
+
+/// Returns the texts that no counted function's name contains and that leave a function without hooks.
+pub(crate) fn uncounted() -> impl Iterator<Item = &'static str> {
+    crate::table_lines(crate::embedded_text("uncounted.txt"))
+}
+
 /// Returns the path of the file beside an object that lists the addresses of its functions.
 pub fn symbol_file(object: &Path) -> PathBuf {
     object.with_extension("functions")
 }
 
-/// Returns the path of the file beside an object with the sources of its functions.
+/// Returns the path of the file beside an object with the sources of its functions. The object for traces has the
+/// same sources.
 pub(crate) fn source_file(object: &Path) -> PathBuf {
-    object.with_extension("sources")
+    let stem = object.file_stem().unwrap_or_default().to_string_lossy();
+    object.with_file_name(format!("{}.sources", stem.strip_suffix(TRACED_SUFFIX).unwrap_or(&stem)))
 }
 
 /// Returns the contents of [`symbol_file`], the name and address of each function, from the output of `nm -P`.
@@ -164,6 +182,24 @@ fn name_and_address(line: &str) -> Option<(String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_function_that_is_counted_has_hooks() {
+        let entries = crate::operations::table();
+        let names = entries.iter().flat_map(|entry| [Some(&entry.function), entry.within.as_ref()]).flatten();
+        let names: Vec<&str> = names.flat_map(|names| names.0.iter().copied()).chain(crate::engine::MARKED).collect();
+        for text in uncounted() {
+            assert!(!names.iter().any(|name| name.contains(text)), "{text} hides one of {names:?}");
+        }
+    }
+
+    #[test]
+    fn the_object_for_traces_has_functions_of_its_own_and_the_sources_of_the_engine() {
+        let traced = traced_object(Path::new("/k/engine.so"));
+        assert_eq!(traced, Path::new("/k/engine-traced.so"));
+        assert_eq!(symbol_file(&traced), Path::new("/k/engine-traced.functions"));
+        assert_eq!(source_file(&traced), source_file(Path::new("/k/engine.so")));
+    }
 
     #[test]
     fn the_list_has_functions_and_neither_data_nor_undefined_symbols() {

@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! names/NAME.json     the request, and the key
-//! objects/KEY/        engine.so, engine.functions, engine.sources, engine.meanings, and files that patches changed
+//! objects/KEY/        engine.so, engine.functions, engine.sources, engine.meanings, engine-traced.so,
+//!                     engine-traced.functions, and files that patches changed
 //! work/NAME/          overlay, products and their record: the next build under this name compiles what differs
 //! work/NAME.lock      held by the processes that build there
 //! trees/              unpacked tarballs and commits
@@ -218,9 +219,18 @@ impl Store {
             let work = self.root.join("work");
             let work = fs::canonicalize(&work).map_err(io_error_at(&work))?;
             BuildDir::new(&work.join(workshop)).build(&recipe, &fresh, lock, say)?;
-            let beside = [functions::symbol_file, functions::source_file, meanings::file_of]
-                .map(|path| (path(&fresh), path(&object)));
-            for (from, to) in beside.into_iter().chain([(fresh, object.clone())]) {
+            let traced = |object: &Path| functions::symbol_file(&functions::traced_object(object));
+            let beside: [&dyn Fn(&Path) -> PathBuf; 5] = [
+                &functions::symbol_file,
+                &functions::source_file,
+                &meanings::file_of,
+                &functions::traced_object,
+                &traced,
+            ];
+            let beside = beside.map(|path| (path(&fresh), path(&object)));
+            // Objects that count lines exist once.
+            let beside = beside.into_iter().filter(|(from, _)| from.exists());
+            for (from, to) in beside.chain([(fresh.clone(), object.clone())]) {
                 fs::rename(&from, &to).map_err(io_error_at(&to))?;
             }
         }

@@ -84,25 +84,27 @@ const struct fl_record *fl_records(unsigned int *nr)
 
 /* ---- counting: functions of the kernel's side that are counted as an operation ---- */
 
-#define MOST_WATCHED 128	/* functions; the table has twice as many slots, so that a lookup ends soon */
-#define PLACES (2 * MOST_WATCHED)
+#define PLACES (2 * MOST_WATCHED)	/* so many slots that a lookup ends soon */
 #define MOST_ENTRIES 128
 #define MOST_OPERATIONS 64
 
 struct watched {
 	const void *function;
-	int first;			/* of its entries; -1: none */
+	struct entry *first;		/* of its entries; NULL: none */
+	int number;			/* among watched functions, from 1 */
 	int is_hidden;			/* only its calls are of interest: it is not the caller of others */
 	int mark;			/* path of a call that yields in it; 0: none */
 };
 
 struct entry {
-	const struct watched *within;	/* counts only while it runs; NULL: always */
-	int is_direct;			/* counts only while `within` is the innermost watched function */
-	int operation, times, next;
+	struct entry *next;
+	unsigned long long bit;		/* of the operation */
+	int within;			/* counts only while the function of this number runs, or ALWAYS */
+	int is_direct;			/* counts only while that is the innermost watched function */
+	int operation, times;
 };
 
-static struct nesting of_process, *nesting = &of_process;
+static struct nesting of_process = { .running[ALWAYS] = 1 }, *nesting = &of_process;
 unsigned long long fl_host_measured;
 
 struct nesting *fl_nest(struct nesting *to)
@@ -117,7 +119,7 @@ struct nesting *fl_nest(struct nesting *to)
 
 static struct watched watched[PLACES];
 static struct entry entries[MOST_ENTRIES];
-static int nr_entries_watched, nr_watched;
+static int nr_entries_watched, nr_watched;	/* their numbers begin after ALWAYS */
 static long long counts[MOST_OPERATIONS];
 
 static struct watched *place_of(const void *function)
@@ -129,20 +131,30 @@ static struct watched *place_of(const void *function)
 	return &watched[place % PLACES];
 }
 
-/* Offsets are from the beginning of the object. */
-static struct watched *watch(unsigned long offset, int is_hidden)
+/* Returns the beginning of the object, from which offsets are counted. */
+static const char *beginning(void)
 {
-	struct watched *watched;
+	static const char *found;
 	Dl_info here;
 
-	if (!dladdr((void *)watch, &here))
-		fl_host_stop(FL_STOP_SHIM, "the object does not know where it is");
-	watched = place_of((const char *)here.dli_fbase + offset);
+	if (!found) {
+		if (!dladdr((void *)beginning, &here))
+			fl_host_stop(FL_STOP_SHIM, "the object does not know where it is");
+		found = here.dli_fbase;
+	}
+	return found;
+}
+
+static struct watched *watch(unsigned long offset, int is_hidden)
+{
+	const char *function = beginning() + offset;
+	struct watched *watched = place_of(function);
+
 	if (!watched->function) {
-		if (nr_watched++ == MOST_WATCHED)
+		if (nr_watched + 1 == MOST_WATCHED)
 			fl_host_stop(FL_STOP_SHIM, "too many functions are to be counted");
-		watched->function = (const char *)here.dli_fbase + offset;
-		watched->first = -1;
+		watched->function = function;
+		watched->number = ++nr_watched;
 		watched->is_hidden = 1;
 	}
 	watched->is_hidden &= is_hidden;
@@ -156,16 +168,17 @@ static struct watched *watch(unsigned long offset, int is_hidden)
 void fl_count(unsigned long function, int operation, int times, unsigned long within, int is_direct, int is_hidden)
 {
 	struct watched *watched = watch(function, is_hidden);
-	struct entry *one = &entries[nr_entries_watched];
+	struct entry *entry = &entries[nr_entries_watched++];
 
-	if (nr_entries_watched == MOST_ENTRIES || operation >= MOST_OPERATIONS)
+	if (nr_entries_watched > MOST_ENTRIES || operation >= MOST_OPERATIONS)
 		fl_host_stop(FL_STOP_SHIM, "too much is to be counted");
-	one->within = within ? watch(within, is_hidden) : NULL;
-	one->is_direct = is_direct;
-	one->operation = operation;
-	one->times = times;
-	one->next = watched->first;
-	watched->first = nr_entries_watched++;
+	entry->within = within ? watch(within, is_hidden)->number : ALWAYS;
+	entry->is_direct = is_direct;
+	entry->operation = operation;
+	entry->bit = 1ULL << operation;
+	entry->times = times;
+	entry->next = watched->first;
+	watched->first = entry;
 }
 
 static unsigned long long counted;	/* operations whose count is not 0, a bit each */
@@ -177,33 +190,32 @@ long long *fl_counts(unsigned long long *which)
 	return counts;
 }
 
-static int runs(const struct watched *function)
+static int runs(const struct watched *function) { return nesting->running[function->number] > 0; }
+
+/* Whether a function is the innermost one below the function that was entered last. */
+static int is_innermost_caller(int number)
 {
 	unsigned int i;
 
-	for (i = 0; i < nesting->nr; i++)
-		if (nesting->stack[i] == function)
-			return 1;
-	return 0;
-}
-
-static const struct watched *innermost_caller(void)
-{
-	unsigned int i;
-
-	for (i = nesting->nr; i-- > 0;)
+	for (i = nesting->nr - 1; i-- > 0;)
 		if (!nesting->stack[i]->is_hidden)
-			return nesting->stack[i];
-	return NULL;
+			return nesting->stack[i]->number == number;
+	return 0;
 }
 
 /* ---- paths of calls that yield ---- */
 
 unsigned int fl_host_looks;
 static unsigned long long look_operations;
+static unsigned long long special_operations;	/* those of searches, and the measured one */
 
 void fl_mark(unsigned long function, int mark) { watch(function, 0)->mark = mark; }
-void fl_count_as_look(int operation) { look_operations |= 1ULL << operation; }
+
+void fl_count_as_look(int operation)
+{
+	look_operations |= 1ULL << operation;
+	special_operations |= 1ULL << operation;
+}
 
 /* Returns the mark of the innermost function that has one. */
 int fl_host_mark(void)
@@ -219,8 +231,6 @@ int fl_host_mark(void)
 /* Time passes after a number of scanned CPUs of a search. */
 static void look(int times)
 {
-	if (times <= 0)
-		return;
 	if (nesting->nr_looks + times > fl_host_looks) {
 		nesting->nr_looks = 0;
 		fl_look();
@@ -241,14 +251,32 @@ void fl_measure(unsigned long function, int operation, unsigned int ns)
 	measured = watch(function, 0);
 	measured_operation = operation;
 	measured_ns = ns;
+	special_operations |= 1ULL << operation;
 }
 
-static void count(const struct entry *one)
+/* Adds the cost of a measured operation to clocks. Returns the number of scanned CPUs. */
+static int count_special(const struct entry *entry)
 {
-	counts[one->operation] += one->times;
-	counted |= 1ULL << one->operation;
-	if (one->operation == measured_operation && runs(measured))
-		fl_host_measured += (long long)one->times * measured_ns;
+	if (entry->operation == measured_operation && runs(measured))
+		fl_host_measured += (long long)entry->times * measured_ns;
+	return look_operations & entry->bit ? entry->times : 0;
+}
+
+/* Counts the operations of the function that was entered last. */
+static void __attribute__((noinline)) count_entries(const struct entry *entry)
+{
+	int nr_scans = 0;
+
+	for (; entry; entry = entry->next) {
+		if (!nesting->running[entry->within] || (entry->is_direct && !is_innermost_caller(entry->within)))
+			continue;
+		counts[entry->operation] += entry->times;
+		counted |= entry->bit;
+		if (special_operations & entry->bit)
+			nr_scans += count_special(entry);
+	}
+	if (nr_scans > 0 && fl_host_looks)
+		look(nr_scans);
 }
 
 /* ---- tracing of the functions that are entered ---- */
@@ -256,7 +284,6 @@ static void count(const struct entry *one)
 static struct fl_called *called;
 static unsigned int nr_called, room_for_called;
 static int is_traced;
-static const char *beginning;		/* of the object */
 
 static void note_call(struct fl_called one)
 {
@@ -271,12 +298,30 @@ static void note_call(struct fl_called one)
 
 void fl_trace(int on)
 {
-	Dl_info here;
-
-	if (!dladdr((void *)fl_trace, &here))
-		fl_host_stop(FL_STOP_SHIM, "the object does not know where it is");
-	beginning = here.dli_fbase;
+#ifndef FL_TRACED
+	fl_host_stop(FL_STOP_SHIM, "only the object for traces reports all functions");
+#endif
 	is_traced = on;
+}
+
+/* Only the object for traces has hooks in all functions, and keeps the stack of those that are entered. */
+static inline void note_entry(const void *function)
+{
+	(void)function;
+#ifdef FL_TRACED
+	if (is_traced)
+		note_call((struct fl_called){ .function = (const char *)function - beginning(), .depth = nesting->depth });
+	if (nesting->depth < MOST_NESTED)
+		nesting->functions[nesting->depth] = function;
+	nesting->depth++;
+#endif
+}
+
+static inline void note_exit(void)
+{
+#ifdef FL_TRACED
+	nesting->depth--;
+#endif
 }
 
 /* A yielded call resumes: the functions that it is in stand before those that it enters. */
@@ -285,7 +330,7 @@ void fl_trace_again(void)
 	int i;
 
 	for (i = 0; is_traced && i < nesting->depth && i < MOST_NESTED; i++)
-		note_call((struct fl_called){ .function = (const char *)nesting->functions[i] - beginning, .depth = i });
+		note_call((struct fl_called){ .function = (const char *)nesting->functions[i] - beginning(), .depth = i });
 }
 
 const struct fl_called *fl_called(unsigned int *nr)
@@ -298,44 +343,31 @@ const struct fl_called *fl_called(unsigned int *nr)
 /* The compiler inserts calls of these functions. */
 void __cyg_profile_func_enter(void *function, void *site)
 {
-	struct watched *watched = place_of(function);
-	const struct watched *innermost;
-	int i, nr_scans = 0;
+	const struct watched *watched = place_of(function);
 
 	(void)site;
-	if (is_traced)
-		note_call((struct fl_called){ .function = (const char *)function - beginning, .depth = nesting->depth });
-	if (nesting->depth < MOST_NESTED)
-		nesting->functions[nesting->depth] = function;
-	nesting->depth++;
+	note_entry(function);
 	if (!watched->function)
 		return;
-	innermost = innermost_caller();
-	for (i = watched->first; i >= 0; i = entries[i].next) {
-		const struct entry *one = &entries[i];
-
-		if (one->within && !(one->is_direct ? one->within == innermost : runs(one->within)))
-			continue;
-		count(one);
-		if (look_operations >> one->operation & 1)
-			nr_scans += one->times;
-	}
-	if (fl_host_looks)
-		look(nr_scans);
 	if (nesting->nr == MOST_NESTED)
 		fl_host_stop(FL_STOP_SHIM, "functions that are counted call each other too deeply");
 	nesting->stack[nesting->nr++] = watched;
+	nesting->running[watched->number]++;
+	if (watched->first)
+		count_entries(watched->first);
 }
 
 void __cyg_profile_func_exit(void *function, void *site)
 {
-	struct watched *watched = place_of(function);
+	const struct watched *watched;
 
 	(void)site;
-	nesting->depth--;
-	if (!watched->function)
+	note_exit();
+	/* The innermost watched function returns before those that called it. */
+	if (!nesting->nr || nesting->stack[nesting->nr - 1]->function != function)
 		return;
-	nesting->nr--;
+	watched = nesting->stack[--nesting->nr];
+	nesting->running[watched->number]--;
 	if (watched == measured && !runs(watched))
 		fl_host_measured = 0;
 }

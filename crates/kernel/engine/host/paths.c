@@ -44,6 +44,7 @@ struct fl_path *fl_host_path(void (*act)(void *), void *arg)
 
 	if (stack == MAP_FAILED || mprotect(stack, GUARD_BYTES, PROT_NONE) || getcontext(&path->first))
 		fl_host_stop(FL_STOP_SHIM, "there is no memory left");
+	path->nesting.running[ALWAYS] = 1;
 	path->act = act;
 	path->arg = arg;
 	path->first.uc_stack.ss_sp = stack + GUARD_BYTES;

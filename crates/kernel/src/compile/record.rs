@@ -135,6 +135,16 @@ fn command_file(product: &Path) -> PathBuf {
     product.with_file_name(format!(".{name}.cmd"))
 }
 
+/// Returns the command that made a product, in the syntax of make.
+pub(super) fn command_of(build: &Path, product: &str) -> Result<String, KernelError> {
+    let path = command_file(&build.join(product));
+    let text = fs::read_to_string(&path).map_err(io_error_at(&path))?;
+    parse(&text, build).map(|product| product.command).ok_or_else(|| KernelError::Build {
+        step: format!("the second compilation of {product}"),
+        message: format!("{} has no command", path.display()),
+    })
+}
+
 /// Returns the products in a folder that were made from files that make has written down.
 fn products(build: &Path) -> Result<Vec<Product>, KernelError> {
     let read = |path: PathBuf| fs::read_to_string(&path).map_err(io_error_at(&path));

@@ -29,6 +29,8 @@ use fairlab_sched::sched::SchedConfig;
 use fairlab_sched::topology::MachineTopology;
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::{KernelOp, NR_OPS};
+#[cfg(test)]
+pub(crate) use paths::MARKED;
 use paths::YieldedCalls;
 use records::apply_record;
 use std::ffi::CStr;

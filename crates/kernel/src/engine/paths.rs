@@ -14,6 +14,10 @@ use std::ffi::CStr;
 pub(super) const MARKS: [(&str, EnginePath); 2] =
     [("newidle_balance", EnginePath::NewIdle), ("sched_balance_newidle", EnginePath::NewIdle)];
 
+/// Names of the functions in [`MARKS`].
+#[cfg(test)]
+pub(crate) const MARKED: [&str; 2] = [MARKS[0].0, MARKS[1].0];
+
 /// Yielded calls of all CPUs.
 #[derive(Debug)]
 pub(super) struct YieldedCalls {

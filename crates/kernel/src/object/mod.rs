@@ -17,6 +17,8 @@ use fairlab_sched::task::Policy;
 use fairlab_sched::topology::{CpuPlace, MachineTopology, TopologyLevel};
 use fairlab_workload::message::Message;
 use raw::Functions;
+use records::CounterNames;
+use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_int, c_ulong};
 use std::mem::ManuallyDrop;
 use std::os::fd::RawFd;
@@ -31,6 +33,7 @@ pub struct Object {
     /// Never unloaded: texts and functions of it are kept.
     _library: ManuallyDrop<libloading::Library>,
     functions: Functions,
+    counter_names: RefCell<CounterNames>,
     nr_cpus: usize,
     /// Kernel code has one state, and its locks do not protect against threads of this process.
     _one_thread: std::marker::PhantomData<*const ()>,
@@ -90,8 +93,13 @@ impl Object {
         // SAFETY: objects are linked from this crate's files. The comparison of sizes below checks that they
         // are of this version; before it nothing but fl_layout() is called. The library is never unloaded.
         let functions = unsafe { Functions::find(&library) }.map_err(|error| failed(error.to_string()))?;
-        let object =
-            Self { _library: ManuallyDrop::new(library), functions, nr_cpus: 0, _one_thread: std::marker::PhantomData };
+        let object = Self {
+            _library: ManuallyDrop::new(library),
+            functions,
+            counter_names: RefCell::default(),
+            nr_cpus: 0,
+            _one_thread: std::marker::PhantomData,
+        };
         for (what, size) in (0..).zip(raw::SIZES) {
             if call!(object, fl_layout(what)) as usize != size {
                 return Err(failed("it was built by another version of fairlab".to_owned()));

@@ -6,7 +6,8 @@ use fairlab_sched::ids::GroupId;
 use fairlab_sched::interface::lag::LagMoment;
 use fairlab_sched::probe::RuntimeLimit;
 use fairlab_sched::topology::CpuIdleType;
-use std::ffi::CStr;
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char};
 
 /// Record of the kernel's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,12 +52,40 @@ impl Object {
         // borrow of the object prevents.
         let records = unsafe { std::slice::from_raw_parts(records, nr as usize) };
         for record in records {
-            listen(to_record(record));
+            listen(to_record(record, &self.counter_names));
         }
     }
 }
 
-fn to_record(record: &raw::RawRecord) -> EngineRecord {
+/// Names of counters by the addresses of their expressions, which are constants of the object. Each slot keeps the
+/// last expression that belongs there, since a run reports few expressions often.
+#[derive(Debug)]
+pub(super) struct CounterNames([(usize, &'static str); NR_NAME_SLOTS]);
+
+/// Number of slots; the expressions of a tree are about 60.
+const NR_NAME_SLOTS: usize = 256;
+
+impl Default for CounterNames {
+    fn default() -> Self {
+        Self([(0, ""); NR_NAME_SLOTS])
+    }
+}
+
+impl CounterNames {
+    #[inline]
+    fn name_of(&mut self, expression: *const c_char) -> &'static str {
+        let address = expression.addr();
+        let slot = &mut self.0[(address / 8) % NR_NAME_SLOTS];
+        if slot.0 != address {
+            // SAFETY: the text is a constant of the object, which is never unloaded.
+            let text: &'static CStr = unsafe { CStr::from_ptr(expression) };
+            *slot = (address, counter_name(text.to_str().unwrap_or_default()));
+        }
+        slot.1
+    }
+}
+
+fn to_record(record: &raw::RawRecord, names: &RefCell<CounterNames>) -> EngineRecord {
     let &raw::RawRecord { kind, on, cpu, task, a, b, text } = record;
     match kind {
         raw::WAKEUP => EngineRecord::Wakeup { on, cpu, task, is_new: a != 0 },
@@ -64,9 +93,7 @@ fn to_record(record: &raw::RawRecord) -> EngineRecord {
         raw::MIGRATE => EngineRecord::Migrate { on, task, from: cpu, to: a as u32 },
         raw::IPI => EngineRecord::Ipi { on, cpu, kind: a as u32 },
         raw::STAT => {
-            // SAFETY: the text is a constant of the object, which is never unloaded.
-            let text: &'static CStr = unsafe { CStr::from_ptr(text) };
-            let counter = counter_name(text.to_str().unwrap_or_default());
+            let counter = names.borrow_mut().name_of(text);
             let idle = usize::try_from(b - 1).ok().map(|place| CpuIdleType::ALL[place]);
             EngineRecord::Stat { on, cpu, level: task, counter, idle, amount: a }
         }

@@ -201,7 +201,8 @@ fn decision_at(base: &Trial, patched: &Trial, seed: u64, at: u64) -> Result<Opti
     let mut both = Vec::new();
     for trial in [base, patched] {
         let calls: Vec<TracedCall> = answer_or_default(trial, seed, |spec| Job::Calls { spec, at_ns: at })?;
-        let names = functions::names_by_address(&store.object_path(&store.get(engine_name(trial))?.key))?;
+        let object = functions::traced_object(&store.object_path(&store.get(engine_name(trial))?.key));
+        let names = functions::names_by_address(&object)?;
         both.push((calls::with_function_names(calls, &names), names));
     }
     let known = |which: usize| both[which].1.values().map(String::as_str).collect::<BTreeSet<_>>();

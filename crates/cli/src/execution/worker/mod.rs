@@ -16,6 +16,7 @@ use crate::output::Output;
 use crate::output::figures::counted;
 use crate::values::error::CliError;
 use crate::values::{host, interrupt};
+use fairlab_kernel::functions;
 use fairlab_kernel::meanings::{self, SwitchMeanings};
 use fairlab_kernel::store::{Store, StoreEntry};
 pub(crate) use fairlab_kernel::worker::WorkerStreams;
@@ -28,6 +29,7 @@ use fairlab_workload::message::Message;
 use serde::de::DeserializeOwned;
 use std::fmt::Write as _;
 use std::io::{Seek, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use tempfile::NamedTempFile;
 
@@ -68,7 +70,7 @@ impl Engine {
 
     /// Runs a worker to its end.
     pub(crate) fn work(&self, job: &Job, streams: WorkerStreams) -> Result<EndedWorker, CliError> {
-        let object = self.store.object_path(&self.entry.key);
+        let object = object_of(job)(&self.store.object_path(&self.entry.key));
         let (ended, report) = process::run(&mut worker_command(job)?, &object, streams)?;
         Ok(EndedWorker { stdout: ended.stdout, report, status: ended.status, stderr: ended.stderr })
     }
@@ -102,6 +104,14 @@ impl Engine {
     /// Returns the error of a kernel that did not end normally.
     fn crash(&self, end: &CrashReport, command: Option<&str>) -> CliError {
         CliError::Run(reports::message(&self.store, &self.entry, end, command))
+    }
+}
+
+/// Returns the function that chooses the object for a job among those of an engine, by the path of the first.
+fn object_of(job: &Job) -> fn(&Path) -> PathBuf {
+    match job {
+        Job::Calls { .. } | Job::CallHashes { .. } => functions::traced_object,
+        _ => Path::to_owned,
     }
 }
 

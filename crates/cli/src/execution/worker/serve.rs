@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! The worker: reads a job, runs it with its engine, and writes the answer to the report.
 
-use super::{Engine, state, study};
+use super::{Engine, object_of, state, study};
 use crate::execution::execute::{drive_shown, execute_with, failed};
 use crate::execution::{check, page};
 use crate::values::error::CliError;
@@ -35,12 +35,14 @@ pub(super) struct LoadedEngine<'a> {
     plan: CostPlan,
     /// Calls of the functions in the plan that not all of these engines have, with their time, after the run.
     uncommon: OnceCell<Vec<UncommonCall>>,
+    object: PathBuf,
     report: &'a Path,
     file: File,
 }
 
 impl<'a> LoadedEngine<'a> {
-    fn new(settings: &Settings, report: &'a Path) -> Result<Self, CliError> {
+    /// `object_of` chooses one of the objects of an engine by the path of the first.
+    fn new(settings: &Settings, report: &'a Path, object_of: fn(&Path) -> PathBuf) -> Result<Self, CliError> {
         let engine = Engine::named(settings.kernel_engine().unwrap_or_default())?;
         let mut compared = match &settings.costs {
             CallCosts::Common(engines) => engines.clone(),
@@ -51,20 +53,20 @@ impl<'a> LoadedEngine<'a> {
             compared.push(engine.entry.name.clone());
             compared.len() - 1
         });
-        let objects = compared.iter().map(|name| Ok(engine.store.object_path(&engine.store.get_usable(name)?.key)));
-        let objects = objects.collect::<Result<Vec<_>, CliError>>()?;
+        let object = |name: &String| Ok(object_of(&engine.store.object_path(&engine.store.get_usable(name)?.key)));
+        let objects = compared.iter().map(object).collect::<Result<Vec<_>, CliError>>()?;
         let plan = CostPlan::of_objects(&objects.iter().map(PathBuf::as_path).collect::<Vec<_>>(), own)?;
         let file = OpenOptions::new().append(true).open(report).map_err(|error| unusable(report, &error))?;
-        Ok(Self { engine, compared, plan, uncommon: OnceCell::new(), report, file })
+        let object = objects[own].clone();
+        Ok(Self { engine, compared, plan, uncommon: OnceCell::new(), object, report, file })
     }
 
     /// Boots a machine with the engine.
     pub(super) fn boot(&self, setup: Setup) -> Result<Machine<KernelEngine>, SetupError> {
         let seconds = std::env::var(LOOP_SECONDS_VAR).ok().and_then(|text| text.parse().ok());
         let seconds = seconds.unwrap_or(process::DEFAULT_LOOP_SECONDS);
-        let object = self.engine.store.object_path(&self.engine.entry.key);
         Machine::with_engine(setup, |config| {
-            KernelEngine::load(&object, &self.plan, config, self.file.as_raw_fd(), seconds)
+            KernelEngine::load(&self.object, &self.plan, config, self.file.as_raw_fd(), seconds)
                 .map_err(|error| SetupError::Unsupported(error.into()))
         })
     }
@@ -99,7 +101,7 @@ impl<'a> LoadedEngine<'a> {
         let entry = &self.engine.entry;
         let text = std::fs::read_to_string(self.report).map_err(|error| unusable(self.report, &error))?;
         let mut log = process::parse(&text).0.log;
-        process::name_callers(&mut log, &self.engine.store.object_path(&entry.key));
+        process::name_callers(&mut log, &self.object);
         let log =
             log.into_iter().map(|WorkerLogLine { at_ns, cpu, text, trace }| KernelLogLine { at_ns, cpu, text, trace });
         Ok(EngineSummary {
@@ -145,7 +147,8 @@ pub(crate) fn serve(report: &Path) -> ExitCode {
 fn serve_job(report: &Path) -> Result<Value, CliError> {
     let job: Job = serde_json::from_reader(std::io::stdin().lock())
         .map_err(|error| CliError::Run(Message::new(format!("a worker got no job: {error}"))))?;
-    let with_settings = |settings: &Settings| LoadedEngine::new(settings, report);
+    let object_of = object_of(&job);
+    let with_settings = |settings: &Settings| LoadedEngine::new(settings, report, object_of);
     let loaded = |spec: &RunSpec| with_settings(&spec.settings);
     match job {
         Job::Run { spec, outputs } => {

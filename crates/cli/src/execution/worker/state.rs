@@ -135,8 +135,8 @@ pub(super) fn write_call_hashes(
 /// Returns hashes of the function names that both engines have, by address in the first engine.
 fn hashes(engines: [&str; 2]) -> Result<BTreeMap<u64, u64>, CliError> {
     let store = Store::for_user()?;
-    let [own, other] =
-        engines.map(|name| Ok::<_, CliError>(functions::names_by_address(&store.object_path(&store.get(name)?.key))?));
+    let object = |name: &str| Ok::<_, CliError>(functions::traced_object(&store.object_path(&store.get(name)?.key)));
+    let [own, other] = engines.map(|name| Ok::<_, CliError>(functions::names_by_address(&object(name)?)?));
     let (own, other) = (own?, other?);
     let others: BTreeSet<&String> = other.values().collect();
     let hash = |name: &String| {
