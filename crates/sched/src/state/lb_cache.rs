@@ -96,6 +96,8 @@ struct LbCacheIndex {
 pub(crate) struct LbCache {
     /// Dirty CPUs, 64 to a word. Sized for the largest machine, so that marking a CPU needs no bounds check.
     dirty: [u64; WORDS],
+    /// Words of `dirty` that are not 0, a bit each, so that an update visits no others.
+    dirty_words: u64,
     nr_cpus: u32,
     cpus: Arena<CpuId, LbSample>,
     idle: CpuMask,
@@ -107,8 +109,8 @@ pub(crate) struct LbCache {
     sums_of: Vec<u32>,
     indices: Arena<SchedGroupId, LbCacheIndex>,
     few: Vec<CpuId>,
-    /// By domain: words of `changed` that contain its CPUs.
-    words_of_domain: Arena<DomainId, Range<usize>>,
+    /// By domain: words of `dirty` that contain its CPUs, a bit each.
+    words_of_domain: Arena<DomainId, u64>,
     /// By domain: index of its sums, or [`NO_SUM`].
     sums_of_domain: Arena<DomainId, u32>,
 }
@@ -118,6 +120,7 @@ impl LbCache {
     pub(crate) fn new(nr_cpus: usize, domains: &SchedDomains) -> Self {
         let mut tallies = Self {
             dirty: [0; WORDS],
+            dirty_words: 0,
             nr_cpus: nr_cpus as u32,
             cpus: Arena::filled(LbSample::default(), nr_cpus),
             idle: CpuMask::new(nr_cpus),
@@ -141,7 +144,8 @@ impl LbCache {
         for id in groups_beyond_their_domains(domains) {
             self.indices[id] = LbCacheIndex { sums: NO_SUM, first: 0, nr: 0 };
         }
-        self.words_of_domain = domains.domains.iter().map(|sd| sd.span.used_words()).collect();
+        let words_of = |span: &CpuMask| span.used_words().fold(0, |words, word| words | 1 << word);
+        self.words_of_domain = domains.domains.iter().map(|sd| words_of(&sd.span)).collect();
         self.sums_of_domain =
             domains.domains.iter().map(|sd| places.place_domain(domains, sd, &self.indices)).collect();
         let mut of_cpu = vec![Vec::new(); self.cpus.len()];
@@ -168,7 +172,9 @@ impl LbCache {
     /// Marks a CPU dirty, because one of its values has changed.
     #[inline]
     pub(crate) fn mark_dirty(&mut self, cpu: CpuId) {
-        self.dirty[cpu.index() / BITS % WORDS] |= 1 << (cpu.index() % BITS);
+        let word = cpu.index() / BITS % WORDS;
+        self.dirty[word] |= 1 << (cpu.index() % BITS);
+        self.dirty_words |= 1 << word;
     }
 
     /// Marks the CPU of a root cfs_rq dirty. Other cfs_rqs are not cached; root cfs_rqs have the numbers of
@@ -195,15 +201,25 @@ impl LbCache {
     /// Takes a dirty CPU, which is clean from then on.
     #[inline]
     pub(crate) fn take_dirty(&mut self) -> Option<CpuId> {
-        let mut words = 0..(self.nr_cpus as usize).div_ceil(BITS);
-        words.find_map(|word| self.take_dirty_in_word(word, u64::MAX))
+        if self.dirty_words == 0 {
+            return None;
+        }
+        self.take_dirty_in_word(self.dirty_words.trailing_zeros() as usize, u64::MAX)
     }
 
     /// Takes a dirty CPU of a domain, which is clean from then on.
     #[inline]
     pub(crate) fn take_dirty_in(&mut self, sd: DomainId, span: &CpuMask) -> Option<CpuId> {
-        let mut words = self.words_of_domain[sd].clone();
-        words.find_map(|word| self.take_dirty_in_word(word, span.word(word)))
+        let mut words = self.words_of_domain[sd] & self.dirty_words;
+        while words != 0 {
+            let word = words.trailing_zeros() as usize;
+            let taken = self.take_dirty_in_word(word, span.word(word));
+            if taken.is_some() {
+                return taken;
+            }
+            words &= words - 1;
+        }
+        None
     }
 
     #[inline]
@@ -211,6 +227,9 @@ impl LbCache {
         let changed = &mut self.dirty[word % WORDS];
         let noted = *changed & among;
         *changed &= !(noted & noted.wrapping_neg());
+        if *changed == 0 {
+            self.dirty_words &= !(1 << (word % WORDS));
+        }
         (noted != 0).then(|| CpuId((word * BITS) as u32 + noted.trailing_zeros()))
     }
 

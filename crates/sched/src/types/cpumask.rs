@@ -8,27 +8,19 @@
 pub(crate) mod iter;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use crate::types::ids::CpuId;
-use alloc::boxed::Box;
-use alloc::vec;
 use core::fmt;
 use core::ops::Range;
 use iter::{CpuMaskIter, PairSource, SingleSource};
+use words::{HeapWords, INLINE_WORDS, Words};
 
 const BITS: usize = u64::BITS as usize;
-/// Number of words stored without a heap allocation: machines of up to 256 CPUs.
-const INLINE_WORDS: usize = 4;
 
 /// Maximum number of CPUs. The kernel's `NR_CPUS` is at most 8192 in common configurations; half of that
 /// suffices here.
 pub const MAX_CPUS: usize = 4096;
-
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Words {
-    Inline([u64; INLINE_WORDS]),
-    Heap(Box<[u64]>),
-}
 
 /// A set of CPUs of a machine.
 ///
@@ -49,7 +41,7 @@ impl CpuMask {
         let words = if nr_cpus <= INLINE_WORDS * BITS {
             Words::Inline([0; INLINE_WORDS])
         } else {
-            Words::Heap(vec![0; nr_cpus.div_ceil(BITS)].into_boxed_slice())
+            Words::Heap(HeapWords::new(nr_cpus.div_ceil(BITS)))
         };
         Self { nr_cpus: nr_cpus as u32, words }
     }
@@ -81,19 +73,26 @@ impl CpuMask {
         self.nr_cpus as usize
     }
 
+    /// Number of words that have CPUs of the machine.
     #[inline]
-    fn words(&self) -> &[u64] {
-        match &self.words {
-            Words::Inline(words) => &words[..(self.nr_cpus as usize).div_ceil(BITS)],
-            Words::Heap(words) => words,
-        }
+    const fn nr_words(&self) -> usize {
+        (self.nr_cpus as usize).div_ceil(BITS)
     }
 
     #[inline]
-    fn words_mut(&mut self) -> &mut [u64] {
-        match &mut self.words {
-            Words::Inline(words) => &mut words[..(self.nr_cpus as usize).div_ceil(BITS)],
-            Words::Heap(words) => words,
+    fn words(&self) -> &[u64] {
+        match &self.words {
+            Words::Inline(words) => &words[..self.nr_words()],
+            Words::Heap(words) => words.all(),
+        }
+    }
+
+    /// Returns the words outside which all are 0, and the index of the first.
+    #[inline]
+    fn used(&self) -> (&[u64], usize) {
+        match &self.words {
+            Words::Inline(words) => (&words[..self.nr_words()], 0),
+            Words::Heap(words) => (&words.all()[words.used()], words.used().start),
         }
     }
 
@@ -105,10 +104,10 @@ impl CpuMask {
 
     /// Returns the range of words that contains all CPUs of the set.
     pub(crate) fn used_words(&self) -> Range<usize> {
-        let words = self.words();
+        let (words, offset) = self.used();
         let first = words.iter().position(|&word| word != 0).unwrap_or(0);
         let end = words.iter().rposition(|&word| word != 0).map_or(first, |last| last + 1);
-        first..end
+        offset + first..offset + end
     }
 
     /// Adds a CPU to the set.
@@ -118,7 +117,10 @@ impl CpuMask {
     #[inline]
     pub fn set(&mut self, cpu: CpuId) {
         assert!(cpu.0 < self.nr_cpus, "cpu {} of a machine of {}", cpu.0, self.nr_cpus);
-        self.words_mut()[cpu.index() / BITS] |= bit(cpu);
+        match &mut self.words {
+            Words::Inline(words) => words[cpu.index() / BITS] |= bit(cpu),
+            Words::Heap(words) => words.set(cpu.index() / BITS, bit(cpu)),
+        }
     }
 
     /// Removes a CPU from the set.
@@ -128,7 +130,10 @@ impl CpuMask {
     #[inline]
     pub fn clear(&mut self, cpu: CpuId) {
         assert!(cpu.0 < self.nr_cpus, "cpu {} of a machine of {}", cpu.0, self.nr_cpus);
-        self.words_mut()[cpu.index() / BITS] &= !bit(cpu);
+        match &mut self.words {
+            Words::Inline(words) => words[cpu.index() / BITS] &= !bit(cpu),
+            Words::Heap(words) => words.clear(cpu.index() / BITS, bit(cpu)),
+        }
     }
 
     /// Adds a CPU if `is_in` is set, and removes it otherwise.
@@ -146,19 +151,25 @@ impl CpuMask {
 
     /// Adds all CPUs of the machine.
     pub fn set_all(&mut self) {
-        let last_bits = self.nr_cpus as usize % BITS;
-        let words = self.words_mut();
-        words.fill(u64::MAX);
-        if last_bits > 0
-            && let Some(last) = words.last_mut()
-        {
+        let (last_bits, nr_words) = (self.nr_cpus as usize % BITS, self.nr_words());
+        let last = match &mut self.words {
+            Words::Inline(words) => {
+                words[..nr_words].fill(u64::MAX);
+                &mut words[nr_words - 1]
+            }
+            Words::Heap(words) => words.set_all(),
+        };
+        if last_bits > 0 {
             *last = (1 << last_bits) - 1;
         }
     }
 
     /// Removes all CPUs from the mask.
     pub fn clear_all(&mut self) {
-        self.words_mut().fill(0);
+        match &mut self.words {
+            Words::Inline(words) => words.fill(0),
+            Words::Heap(words) => words.clear_all(),
+        }
     }
 
     /// Whether the CPU is in the set; false for a CPU that the machine does not have.
@@ -169,7 +180,7 @@ impl CpuMask {
 
     /// Number of CPUs in the set.
     pub fn weight(&self) -> usize {
-        self.words().iter().map(|word| word.count_ones() as usize).sum()
+        self.used().0.iter().map(|word| word.count_ones() as usize).sum()
     }
 
     /// Number of CPUs in both sets (`cpumask_weight_and()`).
@@ -179,35 +190,39 @@ impl CpuMask {
 
     /// Whether the set has no CPU.
     pub fn is_empty(&self) -> bool {
-        self.words().iter().all(|&word| word == 0)
+        self.used().0.iter().all(|&word| word == 0)
     }
 
     /// Returns the lowest CPU of the set.
     #[inline]
     pub fn first(&self) -> Option<CpuId> {
-        lowest(self.words().iter().copied(), 0)
+        let (words, first) = self.used();
+        lowest(words.iter().copied(), first)
     }
 
     /// Returns the lowest CPU that is in both sets (`cpumask_first_and()`).
     #[inline]
     pub fn first_and(&self, other: &Self) -> Option<CpuId> {
-        lowest(self.pairs(other).map(|(a, b)| a & b), 0)
+        let (a, b, first) = self.pair(other);
+        lowest(a.iter().zip(b).map(|(a, b)| a & b), first)
     }
 
     /// Returns the lowest CPU that is in all three sets.
     #[inline]
     pub fn first_and_and(&self, second: &Self, third: &Self) -> Option<CpuId> {
         self.check_same_machine(third);
-        lowest(self.pairs(second).zip(third.words()).map(|((a, b), c)| a & b & c), 0)
+        let (a, b, first) = self.pair(second);
+        lowest(a.iter().zip(b).zip(&third.words()[first..]).map(|((a, b), c)| a & b & c), first)
     }
 
     /// Returns the lowest CPU of the set that is at least `cpu` (`cpumask_next(cpu - 1)`).
     #[inline]
     pub fn next_from(&self, cpu: CpuId) -> Option<CpuId> {
-        let start = cpu.index() / BITS;
-        let word = *self.words().get(start)? & from_bit(cpu);
-        let rest = &self.words()[start + 1..];
-        lowest(core::iter::once(word).chain(rest.iter().copied()), start)
+        match &self.words {
+            Words::Inline(words) => lowest_from(&words[..self.nr_words()], cpu),
+            Words::Heap(words) if cpu.index() / BITS < words.used().start => self.first(),
+            Words::Heap(words) => lowest_from(&words.all()[..words.used().end], cpu),
+        }
     }
 
     /// Returns the lowest CPU of the set that is at least `cpu`, or else the lowest of all.
@@ -223,22 +238,22 @@ impl CpuMask {
 
     /// Removes the CPUs that are not in `other`.
     pub fn and_with(&mut self, other: &Self) {
-        self.combine(other, |a, b| a & b);
+        self.combine(other, |a, b| a & b, HeapWords::and_with);
     }
 
     /// Adds the CPUs of `other`.
     pub fn or_with(&mut self, other: &Self) {
-        self.combine(other, |a, b| a | b);
+        self.combine(other, |a, b| a | b, HeapWords::or_with);
     }
 
     /// Removes the CPUs of `other` (`cpumask_andnot()` in place).
     pub fn and_not_with(&mut self, other: &Self) {
-        self.combine(other, |a, b| a & !b);
+        self.combine(other, |a, b| a & !b, HeapWords::and_not_with);
     }
 
     /// Copies `other`, without allocating.
     pub fn copy_from(&mut self, other: &Self) {
-        self.combine(other, |_, b| b);
+        self.combine(other, |_, b| b, HeapWords::copy_from);
     }
 
     /// Sets the mask to the intersection of `a` and `b` (`cpumask_and()`).
@@ -248,15 +263,24 @@ impl CpuMask {
     #[inline]
     pub fn assign_and(&mut self, a: &Self, b: &Self) {
         self.check_same_machine(a);
-        for (word, (a, b)) in self.words_mut().iter_mut().zip(a.pairs(b)) {
-            *word = a & b;
+        a.check_same_machine(b);
+        match (&mut self.words, &a.words, &b.words) {
+            (Words::Inline(words), Words::Inline(a), Words::Inline(b)) => {
+                for (word, (a, b)) in words.iter_mut().zip(a.iter().zip(b)) {
+                    *word = a & b;
+                }
+            }
+            (Words::Heap(words), Words::Heap(a), Words::Heap(b)) => words.assign_and(a, b),
+            _ => unreachable!("masks of one machine are stored alike"),
         }
     }
 
     /// Whether all CPUs of the set are also in `other`.
     #[inline]
     pub fn is_subset_of(&self, other: &Self) -> bool {
-        self.pairs(other).all(|(a, b)| a & !b == 0)
+        self.check_same_machine(other);
+        let (words, first) = self.used();
+        words.iter().zip(&other.words()[first..]).all(|(a, b)| a & !b == 0)
     }
 
     /// Whether the two sets have a CPU in common.
@@ -268,7 +292,7 @@ impl CpuMask {
     /// Iterates over the CPUs of the set in ascending order (`for_each_cpu()`).
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + Clone {
-        CpuMaskIter::new(SingleSource(self.words()), CpuId(0))
+        self.iter_wrap_from(CpuId(0))
     }
 
     /// Iterates over the CPUs of the set in ascending order from `start` on, then over those below it
@@ -278,7 +302,12 @@ impl CpuMask {
     /// If the machine has no CPU `start`.
     #[inline]
     pub fn iter_wrap_from(&self, start: CpuId) -> impl Iterator<Item = CpuId> + Clone {
-        CpuMaskIter::new(SingleSource(self.words()), start)
+        match &self.words {
+            Words::Inline(words) => {
+                CpuMaskIter::over_all(SingleSource(&words[..self.nr_words()]), start, self.nr_words())
+            }
+            Words::Heap(words) => CpuMaskIter::over_used(SingleSource(words.all()), start, words.used()),
+        }
     }
 
     /// Iterates over the CPUs that are in both sets, in ascending order (`for_each_cpu_and()`).
@@ -294,7 +323,16 @@ impl CpuMask {
     #[inline]
     pub fn iter_and_wrap_from<'a>(&'a self, other: &'a Self, start: CpuId) -> impl Iterator<Item = CpuId> + Clone + 'a {
         self.check_same_machine(other);
-        CpuMaskIter::new(PairSource(self.words(), other.words()), start)
+        match (&self.words, &other.words) {
+            (Words::Inline(a), Words::Inline(b)) => {
+                let nr_words = self.nr_words();
+                CpuMaskIter::over_all(PairSource(&a[..nr_words], &b[..nr_words]), start, nr_words)
+            }
+            (Words::Heap(a), Words::Heap(b)) => {
+                CpuMaskIter::over_used(PairSource(a.all(), b.all()), start, a.used_in_both(b))
+            }
+            _ => unreachable!("masks of one machine are stored alike"),
+        }
     }
 
     /// Calls `act` for the CPUs that are in both sets, in ascending order. A faster [`CpuMask::iter_and`] for
@@ -304,11 +342,11 @@ impl CpuMask {
     /// If the masks belong to machines of different sizes.
     #[inline]
     pub fn for_each_and(&self, other: &Self, mut act: impl FnMut(CpuId)) {
-        self.check_same_machine(other);
-        for (index, (&word, &other_word)) in self.words().iter().zip(other.words()).enumerate() {
+        let (words, other_words, first) = self.pair(other);
+        for (index, (&word, &other_word)) in words.iter().zip(other_words).enumerate() {
             let mut both = word & other_word;
             while both != 0 {
-                act(cpu_at(index, both));
+                act(cpu_at(first + index, both));
                 both &= both - 1;
             }
         }
@@ -319,16 +357,43 @@ impl CpuMask {
         assert!(self.nr_cpus == other.nr_cpus, "masks of machines of {} and {} cpus meet", self.nr_cpus, other.nr_cpus);
     }
 
+    /// Returns the words of two masks outside which a word is 0 in one of them, and the index of the first.
     #[inline]
-    fn pairs(&self, other: &Self) -> impl Iterator<Item = (u64, u64)> {
+    fn pair<'a>(&'a self, other: &'a Self) -> (&'a [u64], &'a [u64], usize) {
         self.check_same_machine(other);
-        self.words().iter().copied().zip(other.words().iter().copied())
+        match (&self.words, &other.words) {
+            (Words::Inline(a), Words::Inline(b)) => (&a[..self.nr_words()], &b[..self.nr_words()], 0),
+            (Words::Heap(a), Words::Heap(b)) => {
+                let used = a.used_in_both(b);
+                (&a.all()[used.clone()], &b.all()[used.clone()], used.start)
+            }
+            _ => unreachable!("masks of one machine are stored alike"),
+        }
     }
 
-    fn combine(&mut self, other: &Self, operation: impl Fn(u64, u64) -> u64) {
+    #[inline]
+    fn pairs<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (u64, u64)> + 'a {
+        let (a, b, _) = self.pair(other);
+        a.iter().copied().zip(b.iter().copied())
+    }
+
+    /// Combines the mask with another one. Operations on words must give 0 for two words that are 0.
+    #[inline]
+    fn combine(
+        &mut self,
+        other: &Self,
+        on_inline: impl Fn(u64, u64) -> u64,
+        on_heap: impl FnOnce(&mut HeapWords, &HeapWords),
+    ) {
         self.check_same_machine(other);
-        for (word, &other_word) in self.words_mut().iter_mut().zip(other.words()) {
-            *word = operation(*word, other_word);
+        match (&mut self.words, &other.words) {
+            (Words::Inline(words), Words::Inline(others)) => {
+                for (word, &other_word) in words.iter_mut().zip(others) {
+                    *word = on_inline(*word, other_word);
+                }
+            }
+            (Words::Heap(words), Words::Heap(others)) => on_heap(words, others),
+            _ => unreachable!("masks of one machine are stored alike"),
         }
     }
 }
@@ -371,6 +436,15 @@ const fn from_bit(cpu: CpuId) -> u64 {
 /// Returns the lowest CPU in words that start at word `offset` of a mask.
 fn lowest(words: impl Iterator<Item = u64>, offset: usize) -> Option<CpuId> {
     words.enumerate().find(|&(_, word)| word != 0).map(|(index, word)| cpu_at(offset + index, word))
+}
+
+/// Returns the lowest CPU in the words of a mask that is at least `cpu`.
+#[inline]
+fn lowest_from(words: &[u64], cpu: CpuId) -> Option<CpuId> {
+    let start = cpu.index() / BITS;
+    let word = *words.get(start)? & from_bit(cpu);
+    let rest = &words[start + 1..];
+    lowest(core::iter::once(word).chain(rest.iter().copied()), start)
 }
 
 const fn cpu_at(index: usize, word: u64) -> CpuId {

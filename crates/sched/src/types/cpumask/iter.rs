@@ -3,10 +3,10 @@
 
 use crate::types::cpumask::{BITS, cpu_at, from_bit};
 use crate::types::ids::CpuId;
+use core::ops::Range;
 
 /// Source of the words of an iteration.
 pub(crate) trait WordSource: Clone {
-    fn nr_words(&self) -> usize;
     fn word(&self, index: usize) -> u64;
 }
 
@@ -14,10 +14,6 @@ pub(crate) trait WordSource: Clone {
 pub(crate) struct SingleSource<'a>(pub(crate) &'a [u64]);
 
 impl WordSource for SingleSource<'_> {
-    #[inline]
-    fn nr_words(&self) -> usize {
-        self.0.len()
-    }
     #[inline]
     fn word(&self, index: usize) -> u64 {
         self.0[index]
@@ -29,17 +25,13 @@ pub(crate) struct PairSource<'a>(pub(crate) &'a [u64], pub(crate) &'a [u64]);
 
 impl WordSource for PairSource<'_> {
     #[inline]
-    fn nr_words(&self) -> usize {
-        self.0.len()
-    }
-    #[inline]
     fn word(&self, index: usize) -> u64 {
         self.0[index] & self.1[index]
     }
 }
 
-/// Iterates once over the words: the upper bits of the first word, the other words, and the lower bits of the
-/// first word.
+/// Iterates once over a range of words, outside which all are 0: the upper bits of the first word, the other words,
+/// and the lower bits of the first word.
 #[derive(Clone)]
 pub(crate) struct CpuMaskIter<S> {
     source: S,
@@ -50,19 +42,49 @@ pub(crate) struct CpuMaskIter<S> {
     words_left: usize,
     /// Bits of the first word that come last.
     last_bits: u64,
+    /// Range of the words.
+    lowest: usize,
+    end: usize,
 }
 
 impl<S: WordSource> CpuMaskIter<S> {
+    /// Iterates over all words of a mask.
     #[inline]
-    pub(crate) fn new(source: S, start: CpuId) -> Self {
+    pub(crate) fn over_all(source: S, start: CpuId, nr_words: usize) -> Self {
         let index = start.index() / BITS;
         Self {
             current: source.word(index) & from_bit(start),
             index,
-            words_left: source.nr_words() - usize::from(start.index().is_multiple_of(BITS)),
+            words_left: nr_words - usize::from(start.index().is_multiple_of(BITS)),
             last_bits: !from_bit(start),
             source,
+            lowest: 0,
+            end: nr_words,
         }
+    }
+
+    /// Iterates over the words of a range, outside which all are 0.
+    pub(crate) fn over_used(source: S, start: CpuId, used: Range<usize>) -> Self {
+        let index = start.index() / BITS;
+        let word = source.word(index);
+        if !used.contains(&index) {
+            return Self::in_order(source, used);
+        }
+        Self {
+            current: word & from_bit(start),
+            index,
+            words_left: used.len() - usize::from(start.index().is_multiple_of(BITS)),
+            last_bits: !from_bit(start),
+            source,
+            lowest: used.start,
+            end: used.end,
+        }
+    }
+
+    /// Iterates over the words in ascending order, from a start above or below all of them.
+    fn in_order(source: S, used: Range<usize>) -> Self {
+        let (current, words_left) = if used.is_empty() { (0, 0) } else { (source.word(used.start), used.len() - 1) };
+        Self { current, index: used.start, words_left, last_bits: 0, source, lowest: used.start, end: used.end }
     }
 
     /// Loads the next word, which may be 0. Returns false if there is none.
@@ -73,8 +95,8 @@ impl<S: WordSource> CpuMaskIter<S> {
         }
         self.words_left -= 1;
         self.index += 1;
-        if self.index == self.source.nr_words() {
-            self.index = 0;
+        if self.index == self.end {
+            self.index = self.lowest;
         }
         self.current = self.source.word(self.index);
         if self.words_left == 0 && self.last_bits != 0 {

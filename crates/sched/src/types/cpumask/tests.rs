@@ -4,7 +4,8 @@ use alloc::collections::BTreeSet;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-/// Returns a set of CPUs that differs for each seed, as a mask and as an ordered set.
+/// Returns a set of CPUs that differs for each seed, as a mask and as an ordered set. Every second one is in a part of
+/// the machine.
 fn sample(nr_cpus: usize, seed: u64) -> (CpuMask, BTreeSet<u32>) {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut mask = CpuMask::new(nr_cpus);
@@ -13,7 +14,9 @@ fn sample(nr_cpus: usize, seed: u64) -> (CpuMask, BTreeSet<u32>) {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        if state.is_multiple_of(seed % 5 + 1) {
+        let (first, length) = (nr_cpus as u64 * (seed % 3) / 4, nr_cpus as u64 / (seed % 7 + 1));
+        let is_in_part = seed.is_multiple_of(2) || (first..first + length).contains(&u64::from(cpu));
+        if is_in_part && state.is_multiple_of(seed % 5 + 1) {
             mask.set(CpuId(cpu));
             set.insert(cpu);
         }
