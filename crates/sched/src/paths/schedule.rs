@@ -89,37 +89,34 @@ impl Sched {
     /// Runs one round of [`Sched::schedule`]. Returns false if the path has yielded.
     fn schedule_once(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let cpu = ctx.cpu;
-        let prev = self.rqs[cpu].curr;
-        self.rqs[cpu].stats.sched_count += 1;
         if self.features.uses_hrtick() {
             self.hrtick_clear(ctx, cpu);
         }
-        let rq = self.rq_lock(cpu);
-        self.rqs[cpu].begin_clock_skip();
-        self.update_rq_clock(ctx, &rq);
-        if self.rules.ends_clock_skip_early {
-            self.rqs[cpu].end_clock_skip();
+        let guard = self.rq_lock(cpu);
+        let rq = &mut self.rqs[cpu];
+        let prev = rq.curr;
+        rq.stats.sched_count += 1;
+        rq.begin_clock_skip();
+        self.update_rq_clock(ctx, &guard);
+        let State { rqs, rules, tasks, .. } = &mut self.state;
+        let rq = &mut rqs[cpu];
+        if rules.ends_clock_skip_early {
+            rq.end_clock_skip();
         }
-        if self.stays_idle(cpu) {
+        // Only 6.12 lets the idle task go on before it picks a task, without newly-idle balancing (`SM_IDLE`).
+        if rules.idle_reenters_early && rq.is_idle_task_running() && rq.nr_running == 0 {
             self.switch_to(ctx, cpu, prev, prev);
             return true;
         }
-        if self.tasks[prev].state != TaskState::Running {
-            let special = self.tasks[prev].state == TaskState::Dead;
-            let flags = DequeueFlags { sleep: true, special, ..DequeueFlags::default() };
-            self.deactivate_task(ctx, &rq, prev, flags);
+        let state = tasks[prev].state;
+        if state != TaskState::Running {
+            let flags = DequeueFlags { sleep: true, special: state == TaskState::Dead, ..DequeueFlags::default() };
+            self.deactivate_task(ctx, &guard, prev, flags);
         }
         ctx.charge(KernelOp::PickNext);
-        let Some(next) = self.pick_next_task(ctx, &rq, prev) else { return false };
+        let Some(next) = self.pick_next_task(ctx, &guard, prev) else { return false };
         self.switch_to(ctx, cpu, prev, next);
         true
-    }
-
-    /// Whether the idle task goes on because nothing is runnable. Only 6.12 decides this before it picks a task, without
-    /// newly-idle balancing (`SM_IDLE`).
-    fn stays_idle(&self, cpu: CpuId) -> bool {
-        let rq = &self.rqs[cpu];
-        self.rules.idle_reenters_early && rq.curr == rq.idle && rq.nr_running == 0
     }
 
     /// Resumes `schedule()` after newly-idle balancing has yielded.
@@ -146,33 +143,27 @@ impl Sched {
         // An I/O wait of the task is over.
         self.tasks[next].in_iowait = false;
         if next == prev {
-            self.end_clock_skip_late(cpu);
+            let has_ended = self.rules.ends_clock_skip_early;
+            self.rqs[cpu].end_clock_skip_unless(has_ended);
             self.balance_callbacks(ctx, cpu);
         } else {
             self.context_switch(ctx, cpu, prev, next);
         }
     }
 
-    /// Ends the skipping of clock updates with the end of `schedule()`. In 6.12 a request that was made meanwhile is
-    /// left for the next `schedule()`, which then misses the time until it.
-    #[inline]
-    fn end_clock_skip_late(&mut self, cpu: CpuId) {
-        if !self.rules.ends_clock_skip_early {
-            self.rqs[cpu].end_clock_skip();
-        }
-    }
-
     fn context_switch(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId, next: TaskId) {
         ctx.charge(KernelOp::ContextSwitch);
-        let State { rqs, tasks, lb_cache, .. } = &mut self.state;
+        let State { rqs, tasks, lb_cache, rules, .. } = &mut self.state;
         let rq = &mut rqs[cpu];
         rq.nr_switches += 1;
         rq.set_curr(lb_cache, next);
         rq.sched_info_switch(tasks, prev, next);
-        self.end_clock_skip_late(cpu);
-        self.tasks[prev].on_cpu = false;
-        self.tasks[next].on_cpu = true;
-        let prev_state = match self.tasks[prev].state {
+        rq.end_clock_skip_unless(rules.ends_clock_skip_early);
+        tasks[next].on_cpu = true;
+        let old = &mut tasks[prev];
+        old.on_cpu = false;
+        let (class, se) = (old.class, old.se);
+        let prev_state = match old.state {
             TaskState::Dead => PrevState::Dead,
             TaskState::Interruptible => PrevState::Blocked,
             _ => PrevState::Runnable,
@@ -184,8 +175,7 @@ impl Sched {
         }
         ctx.emit(Effect::Switch { cpu, prev, next, prev_state });
         self.balance_callbacks(ctx, cpu);
-        if prev_state == PrevState::Dead && self.tasks[prev].class == SchedClass::Fair {
-            let se = self.tasks[prev].se;
+        if prev_state == PrevState::Dead && class == SchedClass::Fair {
             self.remove_entity_load_avg(ctx, se);
         }
     }

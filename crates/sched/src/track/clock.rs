@@ -43,7 +43,7 @@ impl State {
         if lost > 0 && self.features.has(Feature::NontaskCapacity) {
             self.update_irq_load_avg(ctx, cpu, lost);
         }
-        self.update_rq_clock_pelt(ctx, cpu, delta - lost);
+        self.rqs[cpu].advance_clock_pelt(ctx, self.tunables.pelt_scaling, delta - lost);
     }
 }
 
@@ -62,6 +62,15 @@ impl Rq {
     /// Ends the skipping of clock updates with the end of `schedule()`.
     pub(crate) fn end_clock_skip(&mut self) {
         (self.clock_skip_requested, self.clock_skip_active) = (false, false);
+    }
+
+    /// Ends the skipping of clock updates with the end of `schedule()`, unless that has happened early. In 6.12 a request that was
+    /// made meanwhile is left for the next `schedule()`, which then misses the time until it.
+    #[inline]
+    pub(crate) fn end_clock_skip_unless(&mut self, has_ended_early: bool) {
+        if !has_ended_early {
+            self.end_clock_skip();
+        }
     }
 }
 

@@ -23,23 +23,24 @@ use crate::types::work::KernelOp;
 /// Lowest utilisation sum with which a CPU counts as having had no idle time.
 const FULL_UTIL_SUM: u32 = (MIN_DIVIDER << SCHED_CAPACITY_SHIFT) - LOAD_AVG_MAX;
 
-impl State {
-    /// Advances the clock by `delta_ns` of the task clock.
+impl Rq {
+    /// Advances the clock by `delta_ns` of the task clock: `update_rq_clock_pelt()`.
     #[inline]
-    pub(crate) fn update_rq_clock_pelt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delta_ns: u64) {
-        let rq = &mut self.rqs[cpu];
-        if rq.is_idle_task_running() {
-            sync_idle_clock(rq);
+    pub(crate) fn advance_clock_pelt(&mut self, ctx: &mut Ctx<'_>, scaling: PeltScaling, delta_ns: u64) {
+        if self.is_idle_task_running() {
+            sync_idle_clock(self);
         } else if delta_ns == 0 {
             // No time has passed.
-        } else if self.tunables.pelt_scaling == PeltScaling::Time {
+        } else if scaling == PeltScaling::Time {
             ctx.charge(KernelOp::PeltScale);
-            rq.clock_pelt += cap_scale(cap_scale(delta_ns, rq.cpu_capacity_orig), rq.freq_capacity);
+            self.clock_pelt += cap_scale(cap_scale(delta_ns, self.cpu_capacity_orig), self.freq_capacity);
         } else {
-            rq.clock_pelt += delta_ns;
+            self.clock_pelt += delta_ns;
         }
     }
+}
 
+impl State {
     /// Sets the clock to the task clock because the CPU goes idle, and records lost time if no idle time made
     /// up for it.
     pub(crate) fn update_idle_rq_clock_pelt(&mut self, cpu: CpuId) {

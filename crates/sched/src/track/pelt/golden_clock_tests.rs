@@ -52,7 +52,10 @@ impl OneTask {
         let rq = &mut self.rig.sched.rqs[CPU];
         rq.clock += delta;
         rq.clock_task += delta - irq;
-        self.rig.with(|sched, ctx| sched.update_rq_clock_pelt(ctx, CPU, delta - irq));
+        self.rig.with(|sched, ctx| {
+            let scaling = sched.tunables.pelt_scaling;
+            sched.rqs[CPU].advance_clock_pelt(ctx, scaling, delta - irq);
+        });
     }
 
     fn update_averages(&mut self) {
