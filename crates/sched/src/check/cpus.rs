@@ -139,11 +139,11 @@ fn check_rq(sched: &Sched, rq: &Rq, recount: &CpuRecount) -> CheckResult {
         ensure!(is_right, "{cpu:?} has estimated utilisation {kept}, but that of its tasks is {}", recount.util_est);
     }
     ensure!(
-        rq.clock_task <= rq.clock && (!rq.clock_skip_active || sched.is_in_newidle(cpu)),
+        rq.clock_task <= rq.clock && (!rq.clock_skip_active() || sched.is_in_newidle(cpu)),
         "{cpu:?} has clock {}, clock_task {} and skips updates: {}",
         rq.clock,
         rq.clock_task,
-        rq.clock_skip_active
+        rq.clock_skip_active()
     );
     check_task_list(sched, cpu, rq, recount)
 }

@@ -62,13 +62,16 @@ fn check_group(sched: &Sched, id: GroupId, most_shares: u64) -> CheckResult {
 fn check_leaf_list(sched: &Sched, cpu: CpuId) -> CheckResult {
     ensure!(!sched.rqs[cpu].leaf_list.has_unfinished_branch(), "a branch of the list of {cpu:?} has no parent");
     let of_cpu = (0..sched.groups.len()).map(|group| sched.cfs_rq_of_group(GroupId::from_index(group), cpu));
-    let nr_marked = of_cpu.clone().filter(|id| sched.cfs_rqs[*id].on_list).count();
+    let nr_marked = of_cpu.clone().filter(|id| sched.cfs_rqs[*id].on_list()).count();
     let members = core::iter::successors(sched.rqs[cpu].leaf_list.first(), |&id| sched.cfs_rqs[id].next_leaf());
     let mut nr_members = 0;
     for id in members.take(nr_marked + 1) {
         nr_members += 1;
         let cfs_rq = &sched.cfs_rqs[id];
-        ensure!(cfs_rq.on_list && cfs_rq.cpu == cpu, "{id:?} is in the list of {cpu:?}, but is not marked as a member");
+        ensure!(
+            cfs_rq.on_list() && cfs_rq.cpu == cpu,
+            "{id:?} is in the list of {cpu:?}, but is not marked as a member"
+        );
         if let Some(parent) = sched.parent_cfs_rq(id) {
             ensure!(
                 is_behind(sched, id, parent, nr_marked) || may_be_missing(sched, parent),
@@ -83,7 +86,7 @@ fn check_leaf_list(sched: &Sched, cpu: CpuId) -> CheckResult {
     for id in of_cpu {
         let cfs_rq = &sched.cfs_rqs[id];
         ensure!(
-            cfs_rq.on_list || cfs_rq.nr_running == 0 || cfs_rq.throttle_count > 0,
+            cfs_rq.on_list() || cfs_rq.nr_running == 0 || cfs_rq.throttle_count > 0,
             "{id:?} of {cpu:?} has nr_running {} and is not in the list",
             cfs_rq.nr_running
         );
@@ -97,7 +100,7 @@ fn check_leaf_list(sched: &Sched, cpu: CpuId) -> CheckResult {
 /// child farther away, with another branch in between, may remain with the rest of its averages.
 fn may_be_missing(sched: &Sched, parent: CfsRqId) -> bool {
     let parent = &sched.cfs_rqs[parent];
-    !parent.on_list && parent.load.weight == 0 && parent.avg.is_decayed()
+    !parent.on_list() && parent.load.weight == 0 && parent.avg.is_decayed()
 }
 
 fn is_behind(sched: &Sched, id: CfsRqId, parent: CfsRqId, nr_members: usize) -> bool {

@@ -52,7 +52,7 @@ impl Sched {
             policy: None,
         };
         assert!(self.tasks.len() == self.rqs.len(), "the scheduler was booted before");
-        self.apply_wide_imbalance();
+        self.state.domains.apply_wide_imbalance(&self.state.tunables);
         for cpu in self.cpu_ids() {
             let idle = self.tasks[self.rqs[cpu].idle].se;
             self.entities[idle].exec_start = now.0;

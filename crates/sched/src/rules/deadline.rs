@@ -7,8 +7,6 @@
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::WakeFlags;
 use crate::state::State;
-#[cfg(doc)]
-use crate::state::deadline::DlRoot;
 use crate::state::task::SchedClass;
 use crate::state::topology::{SchedDomains, SdFlags};
 use crate::types::ids::{CpuId, TaskId};
@@ -50,7 +48,7 @@ impl State {
     /// Finds a CPU on which a task might run at once.
     ///
     /// Rules, in order:
-    /// 1. Candidates are those of [`DlRoot::find_later_cpus`]; without one the result is `None`.
+    /// 1. Candidates are those of [`find_later_cpus()`](crate::state::deadline::DlRoot::find_later_cpus); without one the result is `None`.
     /// 2. The task's own CPU.
     /// 3. In the narrowest domain with SD_WAKE_AFFINE that has a candidate: the executing CPU, otherwise a
     ///    different candidate each time.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! State that the warnings of [`crate::track::warn`] need.
 
+use crate::types::getters::getters;
+
 /// State of a runqueue that the warnings need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RqWarn {
@@ -8,9 +10,9 @@ pub struct RqWarn {
     clock_section: u64,
     /// Time at which a tick first saw that the CPU has to reschedule, in ns: `last_seen_need_resched_ns`; 0
     /// if none has.
-    pub(crate) resched_seen_ns: u64,
+    resched_seen_ns: u64,
     /// Number of ticks that have seen it since: `ticks_without_resched`.
-    pub(crate) ticks: u32,
+    ticks: u32,
 }
 
 impl RqWarn {
@@ -18,6 +20,17 @@ impl RqWarn {
     #[inline]
     pub(crate) fn is_second_update(&mut self, section: u64) -> bool {
         core::mem::replace(&mut self.clock_section, section) == section && section > 0
+    }
+
+    /// Records at a tick that the CPU has to reschedule. Returns the time since the first such tick, in ns, and the
+    /// number of ticks since; `None` for the first one.
+    pub(crate) fn see_resched(&mut self, now: u64) -> Option<(u64, u32)> {
+        if self.resched_seen_ns == 0 {
+            (self.resched_seen_ns, self.ticks) = (now, 0);
+            return None;
+        }
+        self.ticks += 1;
+        Some((now - self.resched_seen_ns, self.ticks))
     }
 
     /// Clears the record of a pending reschedule, because `schedule()` has picked a task.
@@ -31,12 +44,14 @@ impl RqWarn {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct WarnState {
     /// Number of locks taken so far. From 1 on, so that no clock counts as updated in the first section.
-    pub(crate) lock_section: u64,
+    lock_section: u64,
     /// Whether a latency warning was reported.
     pub(crate) has_warned_latency: bool,
 }
 
 impl WarnState {
+    getters!(lock_section: u64);
+
     /// Begins the section of a lock that has just been taken.
     #[inline]
     pub(crate) fn begin_section(&mut self) {

@@ -10,7 +10,6 @@ use crate::interface::probe::Event;
 use crate::interface::warning::Warning;
 use crate::state::State;
 use crate::state::lock::RqGuard;
-use crate::state::rq::Rq;
 use crate::types::features::Feature;
 
 impl State {
@@ -20,10 +19,10 @@ impl State {
         // Code that updates the clock then changes the runqueue.
         ctx.op_counts.touch_write(cpu);
         let rq = &mut self.rqs[cpu];
-        if rq.clock_skip_active {
+        if rq.clock_skip_active() {
             return;
         }
-        if self.features.has(Feature::WarnDoubleClock) && rq.warn.is_second_update(self.warn.lock_section) {
+        if self.features.has(Feature::WarnDoubleClock) && rq.warn.is_second_update(self.warn.lock_section()) {
             ctx.report(Event::Warning { cpu, on: ctx.cpu, warning: Warning::DoubleClock });
         }
         let Some(delta) = ctx.sched_clock().checked_sub(rq.clock) else { return };
@@ -44,33 +43,6 @@ impl State {
             self.update_irq_load_avg(ctx, cpu, lost);
         }
         self.rqs[cpu].advance_clock_pelt(ctx, self.tunables.pelt_scaling, delta - lost);
-    }
-}
-
-impl Rq {
-    /// Requests that the next `schedule()` on this CPU skips the clock update, because the clock was just
-    /// updated (`rq_clock_skip_update()`).
-    pub(crate) fn skip_clock_update(&mut self) {
-        self.clock_skip_requested = true;
-    }
-
-    /// Activates the request to skip clock updates, for one `schedule()`.
-    pub(crate) fn begin_clock_skip(&mut self) {
-        self.clock_skip_active = core::mem::take(&mut self.clock_skip_requested);
-    }
-
-    /// Ends the skipping of clock updates with the end of `schedule()`.
-    pub(crate) fn end_clock_skip(&mut self) {
-        (self.clock_skip_requested, self.clock_skip_active) = (false, false);
-    }
-
-    /// Ends the skipping of clock updates with the end of `schedule()`, unless that has happened early. In 6.12 a request that was
-    /// made meanwhile is left for the next `schedule()`, which then misses the time until it.
-    #[inline]
-    pub(crate) fn end_clock_skip_unless(&mut self, has_ended_early: bool) {
-        if !has_ended_early {
-            self.end_clock_skip();
-        }
     }
 }
 

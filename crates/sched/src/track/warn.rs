@@ -24,12 +24,7 @@ impl Rq {
         if is_done || limit_ms == 0 || !self.need_resched {
             return;
         }
-        if self.warn.resched_seen_ns == 0 {
-            (self.warn.resched_seen_ns, self.warn.ticks) = (self.clock, 0);
-            return;
-        }
-        self.warn.ticks += 1;
-        let (latency_ns, ticks) = (self.clock - self.warn.resched_seen_ns, self.warn.ticks);
+        let Some((latency_ns, ticks)) = self.warn.see_resched(self.clock) else { return };
         if latency_ns > limit_ms * 1_000_000 {
             warn.has_warned_latency = true;
             let warning = Warning::ReschedLatency { latency_ns, ticks };
@@ -124,7 +119,7 @@ mod tests {
             assert_eq!(all.len(), complaints, "{all:?}");
             assert_eq!(all[0], (0, Warning::ReschedLatency { latency_ns: 12_000_000, ticks: 3 }));
             machine.on(0, |sched, ctx| sched.handle_reschedule(ctx));
-            assert_eq!(machine.sched.rqs[CpuId(0)].warn.resched_seen_ns, 0);
+            assert_eq!(machine.sched.rqs[CpuId(0)].warn.see_resched(1), None);
         }
     }
 }

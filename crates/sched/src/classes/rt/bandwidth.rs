@@ -94,7 +94,7 @@ impl State {
         let ends = rq.rt.refill(nr_periods, &self.tunables);
         if ends && rq.rt.nr_running() > 0 && rq.is_idle_task_running() {
             // The clock must be updated when the idle task is preempted.
-            rq.clock_skip_requested = false;
+            rq.cancel_clock_skip();
         }
         ends
     }

@@ -74,7 +74,7 @@ impl Sched {
         self.domains = build_sched_domains(&self.hotplug.topology, &params)
             .expect("domains that were built at boot can be rebuilt for other CPUs");
         self.init_group_capacities();
-        self.apply_wide_imbalance();
+        self.state.domains.apply_wide_imbalance(&self.state.tunables);
         self.state.lb_cache.rebuild(&self.state.domains);
         self.rt_root.clear_cpus();
         let State { rqs, tasks, dl_root, hotplug, .. } = &mut self.state;

@@ -73,7 +73,7 @@ impl Cpufreq {
         let found = self.policies.iter_mut().enumerate().find(|(_, policy)| policy.domain.contains(cpu));
         let Some((index, policy)) = found else { return };
         let Governor::Schedutil(config) = policy.domain.governor() else { return };
-        policy.sugov = Some(SugovPolicy { limits_changed: true, ..SugovPolicy::new(config) });
+        policy.sugov.insert(SugovPolicy::new(config)).set_limits_changed();
         for cpu in policy.domain.cpus() {
             self.cpus[cpu] = SugovCpu::default();
             self.hooks[cpu] = online.contains(cpu).then_some(index as u32);

@@ -5,6 +5,7 @@ use crate::state::rq::leaf::LeafLinks;
 use crate::state::rq::slice_tree::SliceTree;
 use crate::state::rq::timeline::Timeline;
 use crate::state::rq::virtual_time::VirtualTime;
+use crate::types::getters::getters;
 use crate::types::ids::{CpuId, EntityId, GroupId};
 use crate::types::pelt::SchedAvg;
 use crate::types::weight::LoadWeight;
@@ -78,9 +79,9 @@ pub struct CfsRq {
     /// Time at which `h_load` was computed last, in jiffies.
     pub last_h_load_update: u64,
     /// Whether the cfs_rq is in the list of its CPU's cfs_rqs that have load.
-    pub on_list: bool,
+    pub(in crate::state::rq) on_list: bool,
     /// Neighbours in that list.
-    pub leaf: LeafLinks,
+    pub(in crate::state::rq) leaf: LeafLinks,
     /// Whether the group has a quota.
     pub runtime_enabled: bool,
     /// Runtime that is left of the time drawn from the group's pool, in ns.
@@ -142,6 +143,8 @@ impl CfsRq {
             throttled_pelt_idle: 0,
         }
     }
+
+    getters!(on_list: bool);
 
     /// Whether the cfs_rq or a group above it is throttled.
     #[inline]

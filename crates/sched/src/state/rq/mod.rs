@@ -21,6 +21,7 @@ use crate::state::stop_work::StopWork;
 use crate::state::timers::TimerQueue;
 use crate::state::uclamp::RqUclamp;
 use crate::state::warn::RqWarn;
+use crate::types::getters::getters;
 use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::pelt::SchedAvg;
 use crate::types::units::{Capacity, Nanos, SCHED_CAPACITY_SCALE};
@@ -79,9 +80,9 @@ pub struct Rq {
     /// `clock_pelt` without lost time when the CPU last went idle.
     pub clock_pelt_idle: u64,
     /// Whether the next `schedule()` need not update the clock: RQCF_REQ_SKIP.
-    pub clock_skip_requested: bool,
+    clock_skip_requested: bool,
     /// Whether the running `schedule()` does not update the clock: RQCF_ACT_SKIP.
-    pub clock_skip_active: bool,
+    clock_skip_active: bool,
     /// State that warnings about this runqueue need.
     pub warn: RqWarn,
     /// Interrupt time of the CPU, in ns.
@@ -191,6 +192,8 @@ const RND_STATE: [u32; 4] = [4_109_893_559, 2_778_306_969, 2_433_964_639, 31_309
 pub(crate) const QUEUE_CAPACITY: usize = 16;
 
 impl Rq {
+    getters!(clock_skip_active: bool);
+
     /// Creates the runqueue of a CPU that has not run anything yet.
     pub(crate) fn new(cpu: CpuId, idle: TaskId, stop: TaskId, capacity: Capacity, jiffies: u64) -> Self {
         Self {
@@ -276,5 +279,35 @@ impl Rq {
     /// Sets the thermal pressure of the CPU: the capacity that frequency capping takes from it, of 1024.
     pub(crate) fn set_thermal_pressure(&mut self, pressure: Capacity) {
         (self.thermal_pressure, self.cpufreq_pressure) = (pressure, pressure);
+    }
+
+    /// Requests that the next `schedule()` on this CPU skips the clock update, because the clock was just
+    /// updated (`rq_clock_skip_update()`).
+    pub(crate) fn skip_clock_update(&mut self) {
+        self.clock_skip_requested = true;
+    }
+
+    /// Activates the request to skip clock updates, for one `schedule()`.
+    pub(crate) fn begin_clock_skip(&mut self) {
+        self.clock_skip_active = core::mem::take(&mut self.clock_skip_requested);
+    }
+
+    /// Ends the skipping of clock updates with the end of `schedule()`.
+    pub(crate) fn end_clock_skip(&mut self) {
+        (self.clock_skip_requested, self.clock_skip_active) = (false, false);
+    }
+
+    /// Ends the skipping of clock updates with the end of `schedule()`, unless that has happened early. In 6.12 a request that was
+    /// made meanwhile is left for the next `schedule()`, which then misses the time until it.
+    #[inline]
+    pub(crate) fn end_clock_skip_unless(&mut self, has_ended_early: bool) {
+        if !has_ended_early {
+            self.end_clock_skip();
+        }
+    }
+
+    /// Withdraws the request to skip the clock update.
+    pub(crate) fn cancel_clock_skip(&mut self) {
+        self.clock_skip_requested = false;
     }
 }

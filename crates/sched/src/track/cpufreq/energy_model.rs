@@ -25,11 +25,6 @@ impl State {
         !self.cpufreq.perf_domains.is_empty() && self.tunables.energy_aware
     }
 
-    /// Perf domains in the order in which EAS goes through them; empty if EAS is impossible.
-    pub fn perf_domains(&self) -> &[PerfDomain] {
-        &self.cpufreq.perf_domains
-    }
-
     /// Builds the perf domains; none if EAS is impossible.
     ///
     /// Rules, in order:

@@ -47,8 +47,8 @@ fn perf_domains(mut sched: Sched, domains: [FrequencyDomain; 2]) -> Vec<u32> {
         sched.set_frequency_domain(domain).expect("the CPUs are in no other domain");
     }
     sched.boot(Nanos(999_000_000));
-    assert_eq!(sched.sched_energy_enabled(), !sched.perf_domains().is_empty());
-    sched.perf_domains().iter().map(|pd| pd.cpus[0].0).collect()
+    assert_eq!(sched.sched_energy_enabled(), !sched.cpufreq.perf_domains.is_empty());
+    sched.cpufreq.perf_domains.iter().map(|pd| pd.cpus[0].0).collect()
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl State {
         let (cur_khz, all) = (policy.cur_khz, self.tunables.changes.energy_inefficient);
         match governor {
             Governor::Schedutil(_) => {
-                policy.sugov_mut().limits_changed = true;
+                policy.sugov_mut().set_limits_changed();
                 if policy.domain.has_governor_thread() && policy.resolve(cur_khz, all) < cur_khz {
                     policy.fast_switch(ctx, &mut self.rqs, cur_khz, all);
                 }

@@ -2,19 +2,14 @@
 //! The governor schedutil: it chooses the frequency that provides the utilisation and a quarter more.
 //!
 //! Models `cpufreq_schedutil.c` (6.1 and 6.12), for drivers that switch at once and for those that may sleep:
-//! `sugov_update_single_freq()`, `sugov_update_shared()`, `sugov_should_update_freq()`,
-//! `sugov_next_freq_shared()`, `get_next_freq()`, `sugov_update_next_freq()`, `sugov_deferred_update()`,
-//! `sugov_work()`, `sugov_get_util()`, `sugov_cpu_is_busy()` and `ignore_dl_rate_limit()`. `sugov_limits()`
-//! is in [`super::limits`].
+//! `sugov_update_single_freq()`, `sugov_update_shared()`, `sugov_next_freq_shared()`, `sugov_work()`,
+//! `sugov_get_util()` and `ignore_dl_rate_limit()`. `sugov_limits()` is in [`super::limits`], arithmetic on one
+//! policy or CPU in [`crate::state::cpufreq::sugov`].
 
-use crate::interface::ctx::{Ctx, Effect};
+use crate::interface::ctx::Ctx;
 use crate::state::State;
-use crate::state::cpufreq::CpufreqPolicy;
-use crate::state::cpufreq::energy_model::map_util_perf;
-use crate::state::cpufreq::sugov::{SugovCpu, SugovPolicy};
 use crate::track::cpufreq::effective::UtilType;
 use crate::types::ids::CpuId;
-use crate::types::kernel_rules::KernelRules;
 use crate::types::units::Capacity;
 
 impl State {
@@ -34,12 +29,13 @@ impl State {
         let rq = &self.rqs[cpu];
         let now = rq.clock;
         let sg_cpu = &mut self.cpufreq.cpus[cpu];
-        sg_cpu.iowait.record_iowait(for_iowait, now.wrapping_sub(sg_cpu.last_update) as i64, self.tick_ns);
-        sg_cpu.last_update = now;
+        sg_cpu.record_update(now, self.tick_ns, for_iowait);
         let has_more_bw_dl = rq.dl.cpu_bw() > sg_cpu.bw_dl;
         let can_update = self.cpufreq.can_update(ctx.cpu, index);
         let policy = &mut self.cpufreq.policies[index];
-        policy.sugov_mut().limits_changed |= has_more_bw_dl;
+        if has_more_bw_dl {
+            policy.sugov_mut().set_limits_changed();
+        }
         if !can_update || !policy.sugov_mut().should_update_freq(now) {
             return;
         }
@@ -65,9 +61,7 @@ impl State {
     /// After the driver call follows [`State::end_frequency_transition`].
     pub fn begin_frequency_transition(&mut self, policy: usize) -> Option<u64> {
         let policy = &mut self.cpufreq.policies[policy];
-        let sugov = policy.sugov_mut();
-        sugov.work_in_progress = false;
-        let khz = sugov.next_khz;
+        let khz = policy.sugov_mut().begin_work();
         Some(policy.resolve(khz, self.tunables.changes.energy_inefficient)).filter(|&khz| khz != policy.cur_khz)
     }
 
@@ -82,16 +76,11 @@ impl State {
         let rq = &self.rqs[cpu];
         let is_capped = self.uclamp_used && rq.is_capped(self.cpu_util_cfs(cpu));
         let policy = &mut self.cpufreq.policies[policy];
-        let before = policy.sugov_mut().cached_raw_khz;
+        let before = *policy.sugov_mut();
         let all = self.tunables.changes.energy_inefficient;
         let khz = policy.get_next_freq(util, rq.cpu_capacity_orig, &self.rules, all);
-        let sugov = policy.sugov_mut();
-        let is_busy = sugov.config.holds_when_busy && !is_capped && self.cpufreq.cpus[cpu].is_busy(rq.idle_calls);
-        if is_busy && khz < sugov.next_khz && !sugov.need_freq_update {
-            sugov.cached_raw_khz = before;
-            return sugov.next_khz;
-        }
-        khz
+        let is_busy = before.holds_when_busy() && !is_capped && self.cpufreq.cpus[cpu].is_busy(rq.idle_calls);
+        if is_busy { policy.sugov_mut().hold(before, khz) } else { khz }
     }
 
     fn sugov_next_freq_shared(&mut self, policy: usize, cpu: CpuId, now: u64) -> u64 {
@@ -149,54 +138,5 @@ impl State {
         request.util = request.util.max(sg_cpu.apply_boost(now, self.tick_ns, max_cap).unwrap_or(0));
         sg_cpu.bw_dl = request.min;
         request.performance()
-    }
-}
-
-impl SugovPolicy {
-    /// Wakes the thread of a policy by an interrupt of this CPU, unless a request is pending
-    /// (`sugov_deferred_update()`, `sugov_irq_work()`).
-    fn deferred_update(&mut self, ctx: &mut Ctx<'_>, policy: usize) {
-        if !core::mem::replace(&mut self.work_in_progress, true) {
-            let cpu = ctx.cpu;
-            ctx.emit(Effect::WakeGovernor { cpu, policy: policy as u32 });
-        }
-    }
-
-    fn should_update_freq(&mut self, now: u64) -> bool {
-        if core::mem::take(&mut self.limits_changed) {
-            self.need_freq_update = true;
-            return true;
-        }
-        now.wrapping_sub(self.last_freq_update_time) as i64 >= self.config.rate_limit.0 as i64
-    }
-}
-
-impl CpufreqPolicy {
-    /// Returns the frequency that provides `util` of `max` and a quarter more; in 6.12 `util` includes that quarter.
-    /// With `all`, inefficient frequencies are in use too.
-    ///
-    /// An unchanged request returns the frequency chosen last, unless that must not be reused.
-    fn get_next_freq(&mut self, util: u64, max: u64, rules: &KernelRules, all: bool) -> u64 {
-        // Since 6.8 the margin is part of the utilisation.
-        let wanted = if rules.separates_perf_request { util } else { map_util_perf(util) };
-        let raw = self.domain.highest_khz() * wanted / max;
-        let sugov = self.sugov_mut();
-        if raw == sugov.cached_raw_khz && !sugov.need_freq_update {
-            return sugov.next_khz;
-        }
-        sugov.cached_raw_khz = raw;
-        self.resolve(raw, all)
-    }
-}
-
-impl SugovCpu {
-    /// Returns the utilisation that the boost for I/O demands of a CPU of capacity `max`, if any.
-    fn apply_boost(&mut self, now: u64, tick_ns: u64, max: Capacity) -> Option<u64> {
-        self.iowait.apply(now.wrapping_sub(self.last_update) as i64, tick_ns, max)
-    }
-
-    /// Whether a CPU, which has entered the idle loop `idle_calls` times, has not done so since the last call.
-    fn is_busy(&mut self, idle_calls: u64) -> bool {
-        core::mem::replace(&mut self.saved_idle_calls, idle_calls) == idle_calls
     }
 }

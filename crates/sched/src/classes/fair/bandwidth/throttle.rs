@@ -118,7 +118,7 @@ impl State {
                 }
                 self.rqs[cpu].add_nr_running(&mut self.lb_cache, &mut self.domains.root, tasks.all);
             }
-        } else if cfs_rq.on_list {
+        } else if cfs_rq.on_list() {
             self.complete_leaf_branch(entity);
         } else {
             return;
