@@ -75,8 +75,8 @@ fn standard_runs() -> Vec<StandardRun> {
     ]
 }
 
-/// Kernels with which each run is counted, and what is added to its name.
-const KERNELS: [(&str, &str); 2] = [("6.1", ""), ("6.12", "-eevdf")];
+/// Kernels with which each run is counted or profiled, and what is added to its name.
+pub(crate) const KERNELS: [(&str, &str); 2] = [("6.1", ""), ("6.12", "-eevdf")];
 
 /// Program whose instructions are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

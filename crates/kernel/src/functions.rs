@@ -77,7 +77,7 @@ impl ObjectFunctions {
 
 /// Returns the path of the object beside an engine's object that reports all functions that are entered.
 ///
-/// It has hooks in functions that are not counted (`engine/uncounted.txt`) too, which cost a third of a run's time.
+/// The object also has hooks in functions that are not counted (`engine/uncounted.txt`). They cost a third of a run's time.
 pub fn traced_object(object: &Path) -> PathBuf {
     let stem = object.file_stem().unwrap_or_default().to_string_lossy();
     object.with_file_name(format!("{stem}{TRACED_SUFFIX}.so"))

@@ -12,6 +12,7 @@ mod profile;
 mod sources;
 mod table;
 
+use crate::instructions::KERNELS;
 use crate::programs::{self, RunInput};
 use crate::{mixes, oracle, release, valgrind};
 use anyhow::{Context, Result, bail};
@@ -73,9 +74,6 @@ const NR_OTHER: usize = 15;
 type PathCounts = Vec<(String, u64)>;
 /// Recorded counts by path.
 type RecordedCounts = BTreeMap<String, u64>;
-
-/// Kernels of the runs, and what is added to the names of their scenarios.
-const KERNELS: [(&str, &str); 2] = [("6.1", ""), ("6.12", "-eevdf")];
 
 /// Returns names and texts of the scenarios, which write no trace.
 fn scenarios(root: &Path) -> Result<[(&'static str, String); 5]> {
@@ -151,8 +149,8 @@ pub(crate) fn run(root: &Path, args: &PathsArgs) -> Result<()> {
     Ok(())
 }
 
-/// Counts of one run of a program.
-struct ProgramCounts {
+/// Counts of one profiled run of a program.
+struct ProfiledRun {
     counts: PathCounts,
     /// Misses of the first-level instruction cache, if they were counted.
     misses: Option<u64>,
@@ -176,7 +174,7 @@ impl Profiler<'_> {
         kernel: &str,
         reference: Option<&Path>,
         scenario: &str,
-    ) -> Result<(ProgramCounts, Option<ProgramCounts>)> {
+    ) -> Result<(ProfiledRun, Option<ProfiledRun>)> {
         let input = RunInput::Text(scenario.to_owned());
         let mut arguments = vec!["run", "--kernel", kernel];
         if !self.args.printed {
@@ -198,12 +196,12 @@ impl Profiler<'_> {
     }
 
     /// Returns the counts of sums. With `--other`, prints the most expensive functions without a path.
-    fn counts(&self, program: &str, sums: PathSums, profile: &Profile) -> ProgramCounts {
+    fn counts(&self, program: &str, sums: PathSums, profile: &Profile) -> ProfiledRun {
         let nr_listed = if self.args.other { NR_OTHER } else { 0 };
         for (function, count) in sums.without_path.iter().take(nr_listed) {
             println!("no path, {program}: {count} {function}");
         }
-        ProgramCounts { counts: sums.counts, misses: profile.instruction_misses }
+        ProfiledRun { counts: sums.counts, misses: profile.instruction_misses }
     }
 
     fn profile(&self, program: &Path, args: &[&str], input: Option<&RunInput>) -> Result<Profile> {

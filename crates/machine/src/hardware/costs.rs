@@ -168,11 +168,6 @@ impl CostModel {
         Some(&mut self.calls.get_or_insert_default().channels[channel_index(kind)?])
     }
 
-    /// Total cost of counted operations, in picoseconds.
-    pub fn total(&self, work: &OpCounts) -> u64 {
-        work.cost(&self.ps)
-    }
-
     /// Total cost of counted operations, in picoseconds, which become part of `total`.
     #[inline]
     pub(crate) fn drain(&self, counted: &mut OpCounts, total: &mut OpCounts) -> u64 {

@@ -150,12 +150,6 @@ impl OpCounts {
         &self.counts
     }
 
-    /// Returns the total cost of all operations, with a cost for each kind.
-    #[inline]
-    pub fn cost(&self, prices: &[u64; NR_OPS]) -> u64 {
-        ops_of(self.counted).map(|op| prices[op] * self.counts[op]).sum()
-    }
-
     /// Enables or disables the recording of accesses to shared data, and reserves capacity for `room` of them. The
     /// capacity never shrinks.
     pub fn record_touches(&mut self, records: bool, room: usize) {
@@ -290,7 +284,7 @@ mod tests {
             meter.count(op, (place % 3) as u64);
         }
         let of_all: u64 = meter.counts().iter().zip(&prices).map(|(count, price)| count * price).sum();
-        assert_eq!(meter.cost(&prices), of_all);
+        assert_eq!(meter.clone().drain_with_cost(&prices, &mut OpCounts::default()), of_all);
         let (counted, mut total) = (*meter.counts(), OpCounts::default());
         for rounds in 1..=2 {
             meter.clone().drain_into(&mut total);
@@ -302,6 +296,6 @@ mod tests {
         meter.drain_into(&mut drained);
         assert_eq!(total, drained);
         assert_eq!(meter, OpCounts::default());
-        assert_eq!(meter.cost(&prices), 0);
+        assert_eq!(meter.drain_with_cost(&prices, &mut OpCounts::default()), 0);
     }
 }
