@@ -189,6 +189,8 @@ struct FindingTask {
     job_since: Option<Nanos>,
     /// Affinity at the last sample.
     allowed: Option<CpuMask>,
+    /// Number of times that the task has blocked.
+    nr_sleeps: u64,
 }
 
 /// Tasks of the workload that were forked, by the scheduler's id.
@@ -421,14 +423,14 @@ impl Findings {
                 if let Some(ran) = ran {
                     self.rules.on_preempt(now, &Preemption { task: prev, next, ran });
                 }
-            } else if let Some(since) = task.job_since.take()
-                && let Some(deadline) = task.deadline
-            {
-                self.rules.on_job(now, (task.place, task.family), now - since, deadline);
+            } else {
+                task.nr_sleeps += 1;
+                if let Some(since) = task.job_since.take()
+                    && let Some(deadline) = task.deadline
+                {
+                    self.rules.on_job(now, (task.place, task.family), now - since, deadline);
+                }
             }
-        }
-        if prev_state != PrevState::Runnable {
-            self.rules.on_sleep(prev);
         }
         if let Some(task) = self.tasks.get_mut(next)
             && let Some(episode) = task.activity.switch_in(now, cpu)

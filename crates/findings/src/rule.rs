@@ -157,8 +157,6 @@ pub(super) trait Rule: Default {
     /// Called when a CPU begins or ends to run its idle task.
     fn on_idle(&mut self, _now: Nanos, _cpu: CpuId, _begins: bool) {}
 
-    fn on_sleep(&mut self, _task: TaskId) {}
-
     /// Called when a task of the workload is switched out while it is runnable.
     fn on_preempt(&mut self, _now: Nanos, _preemption: &Preemption) {}
 
@@ -216,11 +214,6 @@ macro_rules! rules {
             #[inline]
             pub(in crate) fn on_idle(&mut self, now: Nanos, cpu: CpuId, begins: bool) {
                 $(self.$field.on_idle(now, cpu, begins);)*
-            }
-
-            #[inline]
-            pub(in crate) fn on_sleep(&mut self, task: TaskId) {
-                $(self.$field.on_sleep(task);)*
             }
 
             #[inline]

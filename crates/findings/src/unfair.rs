@@ -8,7 +8,7 @@
 
 use super::evidence::Sentence;
 use super::rule::{Rule, RuleInfo, RuleSeverity};
-use super::{ByFamily, Finding, FindingContext, FindingTasks, Severity, moment};
+use super::{ByFamily, Finding, FindingContext, FindingTask, FindingTasks, Severity, moment};
 use fairlab_explain::Question;
 use fairlab_machine::sim::Machine;
 use fairlab_measure::shares::{Share, UnfairShare, WINDOW, fair_shares};
@@ -50,7 +50,8 @@ impl Sentence for UnfairShareEvidence {
 struct TaskShare {
     /// Run time of the task when the window began.
     before: i64,
-    has_slept: bool,
+    /// Number of its sleeps before.
+    sleeps: u64,
 }
 
 /// Task that was runnable during the whole window.
@@ -78,13 +79,6 @@ impl Rule for Shares {
         is_for_traces: false,
     };
 
-    #[inline]
-    fn on_sleep(&mut self, task: TaskId) {
-        if let Some(share) = self.tasks.get_mut(&task) {
-            share.has_slept = true;
-        }
-    }
-
     /// Evaluates the window if it is over.
     fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
         let now = machine.now();
@@ -93,17 +87,17 @@ impl Rule for Shares {
         if length < WINDOW && !self.tasks.is_empty() {
             return;
         }
-        let tasks: Vec<(TaskId, usize, usize)> = tasks.iter().map(|(id, task)| (id, task.place, task.family)).collect();
         let mut sets: BTreeMap<GroupId, Vec<(CpuMask, Vec<AlwaysRunnableTask>)>> = BTreeMap::new();
-        for &(id, place, family) in &tasks {
-            let (task, host) = (machine.sched().task(id), &machine.tasks()[place]);
-            let Some(share) = self.tasks.get(&id).filter(|share| !share.has_slept && !host.is_dead) else { continue };
+        for (id, found) in tasks.iter() {
+            let (task, host) = (machine.sched().task(id), &machine.tasks()[found.place]);
+            let share = self.tasks.get(&id).filter(|share| share.sleeps == found.nr_sleeps && !host.is_dead);
+            let Some(share) = share else { continue };
             if !matches!(task.policy, Policy::Normal | Policy::Batch) {
                 continue;
             }
             let got = u64::try_from(host.runtime_ns - share.before).unwrap_or(0);
             let share = Share { weight: LoadWeight::from_nice(task.nice).weight, got, most: length.0 };
-            let hungry = AlwaysRunnableTask { task: place, family, share };
+            let hungry = AlwaysRunnableTask { task: found.place, family: found.family, share };
             let of_group = sets.entry(task.group).or_default();
             match of_group.iter_mut().find(|(mask, _)| *mask == task.cpus_allowed) {
                 Some((_, set)) => set.push(hungry),
@@ -118,8 +112,8 @@ impl Rule for Shares {
                 }
             }
         }
-        let share = |&(id, place, _): &(TaskId, usize, usize)| {
-            (id, TaskShare { before: machine.tasks()[place].runtime_ns, has_slept: false })
+        let share = |(id, task): (TaskId, &FindingTask)| {
+            (id, TaskShare { before: machine.tasks()[task.place].runtime_ns, sleeps: task.nr_sleeps })
         };
         self.tasks = tasks.iter().map(share).collect();
         self.since = Some(now);

@@ -52,7 +52,8 @@ struct WindowTask {
     group: GroupId,
     /// CPU time of the task when the window began.
     before: i64,
-    has_slept: bool,
+    /// Number of its sleeps before.
+    sleeps: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -98,13 +99,6 @@ impl Rule for GroupShares {
         is_for_traces: false,
     };
 
-    #[inline]
-    fn on_sleep(&mut self, task: TaskId) {
-        if let Some(task) = self.tasks.get_mut(&task) {
-            task.has_slept = true;
-        }
-    }
-
     /// Evaluates the window if it is over.
     fn sample(&mut self, machine: &Machine, tasks: &FindingTasks, _at: Nanos) {
         // A group can only be compared with a sibling.
@@ -126,7 +120,7 @@ impl Rule for GroupShares {
         self.since = Some(now);
         let of_task = |(id, task): (TaskId, &super::FindingTask)| {
             let group = machine.sched().task(id).group;
-            (id, WindowTask { group, before: machine.tasks()[task.place].runtime_ns, has_slept: false })
+            (id, WindowTask { group, before: machine.tasks()[task.place].runtime_ns, sleeps: task.nr_sleeps })
         };
         self.tasks = tasks.iter().map(of_task).collect();
         let of_group = |&id: &GroupId| {
@@ -185,7 +179,7 @@ impl GroupShares {
                 continue;
             }
             let got = u64::try_from(host.runtime_ns - start.map_or(0, |start| start.before)).unwrap_or(0);
-            let is_hungry = start.is_some_and(|start| !start.has_slept)
+            let is_hungry = start.is_some_and(|start| start.sleeps == task.nr_sleeps)
                 && task.activity.state().is_runnable()
                 && state.policy != Policy::Idle;
             for group in Self::with_parents(machine, state.group) {

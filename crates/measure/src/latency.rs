@@ -2,6 +2,7 @@
 //! Collection of latencies, and their summary statistics.
 
 use crate::histogram::{self, Histogram};
+use crate::measure::histogram::PowerHistogram;
 use serde::{Deserialize, Serialize};
 
 /// Number of significant digits of quantiles.
@@ -157,6 +158,18 @@ impl Latency {
         self.histogram.as_ref().map_or(self.few.len() as u64, |histogram| histogram.len())
     }
 
+    /// Latencies that have ended, by power of two of microseconds: each number of nanoseconds stands for its bucket, whose bounds
+    /// are on the same side of each power.
+    pub(crate) fn ended_by_power(&self) -> PowerHistogram {
+        let mut powers = PowerHistogram::default();
+        let in_buckets =
+            self.histogram.iter().flat_map(|histogram| histogram.buckets().map(|(least, _, count)| (least, count)));
+        for (ns, count) in self.few.iter().map(|&ns| (ns, 1)).chain(in_buckets) {
+            powers.record_n(ns / 1000, count);
+        }
+        powers
+    }
+
     /// Sum of all latencies, in nanoseconds.
     pub(crate) fn sum(&self) -> u128 {
         self.sum
@@ -241,6 +254,19 @@ fn histogram_of(values: &[u64]) -> Box<Histogram> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn buckets_do_not_cross_powers_of_two_of_microseconds() {
+        let (mut latency, mut expected) = (Latency::default(), PowerHistogram::default());
+        // One to three nanoseconds around the bounds, and enough others that values are in buckets.
+        let near = (0..40).flat_map(|power| (0..7).map(move |off| (1000 << power) - 3 + off));
+        for ns in near.chain((0..2000).map(|index| index * index * 17)) {
+            latency.record(ns);
+            expected.record(ns / 1000);
+            assert_eq!(latency.ended_by_power(), expected, "{ns}");
+        }
+        assert!(latency.histogram.is_some());
+    }
 
     #[test]
     fn quantiles_are_exact_to_three_digits_and_bounds_exactly() {

@@ -75,6 +75,7 @@ pub(crate) struct Args {
 }
 
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Run a workload and summarise its tasks, CPUs and findings
     Run(Box<RunArgs>),

@@ -101,7 +101,7 @@ impl<E: Engine> Machine<E> {
     /// Time of the cache lines of the task that a phase switches to, if another CPU has run it last, in picoseconds of
     /// wall time.
     fn charge_migration(&self, cpu: CpuId) -> u64 {
-        let Some(calls) = self.hardware.costs.calls() else { return 0 };
+        let Some(calls) = self.hardware.costs.calls().filter(|_| !self.effects.is_empty()) else { return 0 };
         let next = self.effects.iter().find_map(|effect| match *effect {
             Effect::Switch { cpu: on, next, .. } if on == cpu => self.tasks.index_of(next),
             _ => None,

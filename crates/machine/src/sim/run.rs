@@ -74,7 +74,9 @@ impl<E: Engine> Machine<E> {
                 self.settle(observer, cpu)?;
             }
             self.deliver_details(observer);
-            self.check(Some(event.kind));
+            if self.checks.is_some() {
+                self.check(Some(event.kind));
+            }
             if self.policy_slot.is_some() {
                 self.check_policy()?;
             }

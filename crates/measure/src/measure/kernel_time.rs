@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 struct PathTimes {
     took: Latency,
     waited: Latency,
-    usecs: PowerHistogram,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -97,7 +96,6 @@ impl PathTimes {
     fn record(&mut self, call: OpenCall) {
         let whole = call.took + call.waited;
         self.took.record(whole.0);
-        self.usecs.record(whole.0 / 1000);
         if call.waited > Nanos::ZERO {
             self.waited.record(call.waited.0);
         }
@@ -110,7 +108,7 @@ impl PathTimes {
             call: self.took.summary()?,
             waited_ns: self.waited.sum() as u64,
             lock_wait: self.waited.summary(),
-            usecs: self.usecs.buckets().filter(|&(_, count)| count > 0).collect(),
+            usecs: self.took.ended_by_power().buckets().filter(|&(_, count)| count > 0).collect(),
         })
     }
 }

@@ -13,14 +13,54 @@ pub(super) const NO_EVENT_KEY: u128 = u128::MAX;
 const ARITY: usize = 4;
 
 /// Earliest event at or below a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct TreeNode {
+#[derive(Clone, Copy, Debug)]
+struct Earliest {
     key: u128,
     place: u32,
 }
 
+impl Earliest {
+    const NONE: Self = Self { key: NO_EVENT_KEY, place: 0 };
+}
+
+/// Inner node.
+#[derive(Clone, Copy, Debug)]
+struct TreeNode {
+    children: [Earliest; ARITY],
+    /// Child with the earliest event.
+    first: u32,
+}
+
 impl TreeNode {
-    const EMPTY: Self = Self { key: NO_EVENT_KEY, place: 0 };
+    const EMPTY: Self = Self { children: [Earliest::NONE; ARITY], first: 0 };
+
+    /// Replaces the event of a child. Returns the earliest event of the node, unless it is the one before.
+    #[inline(always)]
+    fn replace(&mut self, child: usize, event: Earliest) -> Option<Earliest> {
+        let first = self.first as usize % ARITY;
+        let was_earlier = self.children[child].key < event.key;
+        self.children[child] = event;
+        if child != first {
+            if event.key >= self.children[first].key {
+                return None;
+            }
+            self.first = child as u32;
+        } else if was_earlier {
+            self.first = self.find_first();
+        }
+        Some(self.children[self.first as usize % ARITY])
+    }
+
+    #[inline(always)]
+    fn find_first(&self) -> u32 {
+        let mut first = 0;
+        for child in 1..ARITY {
+            if self.children[child].key < self.children[first].key {
+                first = child;
+            }
+        }
+        first as u32
+    }
 }
 
 /// At most one event for each CPU.
@@ -28,10 +68,11 @@ impl TreeNode {
 pub(super) struct CpuSlots {
     /// One entry for each leaf; the number of leaves is a power of [`ARITY`].
     entries: Vec<Option<QueueEntry>>,
-    /// Children of each inner node, which are numbered from the root, 0, downwards: those of node `n` are `4n + 1` to `4n + 4`. The
-    /// leaves follow the inner nodes.
-    children: Vec<[TreeNode; ARITY]>,
-    root: TreeNode,
+    /// Inner nodes, numbered from the root, 0, downwards: the children of node `n` are `4n + 1` to `4n + 4`. The leaves follow the
+    /// inner nodes.
+    nodes: Vec<TreeNode>,
+    /// Earliest event of all.
+    first: Earliest,
     /// Slot whose event was taken and whose path to the root is not updated yet, because its CPU usually
     /// plans the next event at once.
     taken: Option<u32>,
@@ -39,7 +80,7 @@ pub(super) struct CpuSlots {
 
 impl Default for CpuSlots {
     fn default() -> Self {
-        Self { entries: Vec::new(), children: Vec::new(), root: TreeNode::EMPTY, taken: None }
+        Self { entries: Vec::new(), nodes: Vec::new(), first: Earliest::NONE, taken: None }
     }
 }
 
@@ -52,7 +93,7 @@ impl CpuSlots {
     #[inline]
     pub(super) fn first_key(&mut self) -> u128 {
         self.flush_taken();
-        self.root.key
+        self.first.key
     }
 
     /// Stores an event in a slot. Returns the replaced event.
@@ -73,7 +114,7 @@ impl CpuSlots {
     #[inline]
     pub(super) fn take_first(&mut self) -> Option<QueueEntry> {
         self.flush_taken();
-        let place = self.root.place;
+        let place = self.first.place;
         self.taken = Some(place);
         self.entries.get_mut(place as usize)?.take()
     }
@@ -87,19 +128,14 @@ impl CpuSlots {
 
     /// Updates the nodes from a leaf towards the root. Stops at the first node whose earliest event is the one before.
     fn update(&mut self, place: usize, key: u128) {
-        let mut earliest = TreeNode { key, place: place as u32 };
-        let mut node = self.children.len() + place;
+        let mut earliest = Earliest { key, place: place as u32 };
+        let mut node = self.nodes.len() + place;
         while node > 0 {
-            let (parent, position) = ((node - 1) / ARITY, (node - 1) % ARITY);
-            let siblings = &mut self.children[parent];
-            if siblings[position] == earliest {
-                return;
-            }
-            siblings[position] = earliest;
-            earliest = earliest_of(siblings);
-            node = parent;
+            let (parent, child) = ((node - 1) / ARITY, (node - 1) % ARITY);
+            let Some(first) = self.nodes[parent].replace(child, earliest) else { return };
+            (earliest, node) = (first, parent);
         }
-        self.root = earliest;
+        self.first = earliest;
     }
 
     #[cold]
@@ -110,23 +146,12 @@ impl CpuSlots {
             leaves *= ARITY;
         }
         self.entries.resize(leaves, None);
-        self.children = vec![[TreeNode::EMPTY; ARITY]; (leaves - 1) / (ARITY - 1)];
-        self.root = TreeNode::EMPTY;
+        self.nodes = vec![TreeNode::EMPTY; (leaves - 1) / (ARITY - 1)];
+        self.first = Earliest::NONE;
         for place in 0..leaves {
             if let Some(entry) = self.entries[place] {
                 self.update(place, entry.key);
             }
         }
     }
-}
-
-#[inline(always)]
-fn earliest_of(nodes: &[TreeNode; ARITY]) -> TreeNode {
-    let mut earliest = nodes[0];
-    for node in &nodes[1..] {
-        if node.key < earliest.key {
-            earliest = *node;
-        }
-    }
-    earliest
 }
