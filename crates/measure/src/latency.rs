@@ -17,13 +17,14 @@ const MAX_EXACT_VALUES: usize = 1024;
 ///
 /// A latency that has not ended when the statistics are made is open: its value is a lower bound. It ranks above
 /// ended ones of equal length.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Latency {
     /// Individual values, up to [`MAX_EXACT_VALUES`].
     few: Vec<u64>,
     /// Histogram of all values, once there are more.
     histogram: Option<Box<Histogram>>,
     sum: u128,
+    /// Greater than `max` without any latency.
     min: u64,
     max: u64,
     /// Values of open latencies.
@@ -114,6 +115,12 @@ impl LatencySummary {
     }
 }
 
+impl Default for Latency {
+    fn default() -> Self {
+        Self { few: Vec::new(), histogram: None, sum: 0, min: u64::MAX, max: 0, open: Vec::new() }
+    }
+}
+
 impl Latency {
     /// Records one latency, in nanoseconds.
     #[inline]
@@ -139,9 +146,6 @@ impl Latency {
 
     #[inline]
     fn add_to_totals(&mut self, ns: u64) {
-        if self.count() == 0 {
-            (self.min, self.max) = (ns, ns);
-        }
         self.sum += u128::from(ns);
         self.min = self.min.min(ns);
         self.max = self.max.max(ns);
@@ -183,6 +187,7 @@ impl Latency {
     /// Returns quantiles, and whether their values are lower bounds.
     fn quantiles<const N: usize>(&self, parts: [f64; N]) -> [(u64, bool); N] {
         match &self.histogram {
+            _ if self.count() == 0 => [(0, false); N],
             Some(histogram) => self.quantiles_in(histogram, parts),
             None if self.open.is_empty() => self.quantiles_of_few(parts),
             None => self.quantiles_in(&histogram_of(&self.few), parts),

@@ -112,7 +112,7 @@ impl<E: Engine> Machine<E> {
 
     /// Time that cache-line transfers add to a phase, in picoseconds of wall time.
     fn charge_lines(&mut self, cpu: CpuId, ps: u64) -> u64 {
-        if !self.lines.is_enabled() {
+        if !self.lines.is_enabled() || self.op_counts.touches().is_empty() {
             return 0;
         }
         let other_ps = self.wall_time(cpu, ps);

@@ -7,6 +7,7 @@
 
 use crate::base::clock::START;
 use crate::hardware::Hardware;
+use crate::parts::units::FULL_SPEED;
 use fairlab_board::Turbo;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::topology::CpuPlace;
@@ -50,16 +51,24 @@ pub(crate) struct CpuRate {
     next: CpuFrequency,
     /// Throughput that the other threads of the core leave to this CPU, as a fraction of 1024.
     share: u64,
-    /// Product of frequency and share, as a fraction of 1024.
-    rate: u64,
+    /// Capacity of the CPU; `None` if its work is not scaled.
+    capacity: Option<Capacity>,
+    /// Work in 1 ns.
+    speed: u64,
     /// Version of the latest frequency switch that the driver has started.
     version: u32,
 }
 
 impl CpuRate {
     /// Returns the rate of a CPU that has its core for itself.
-    pub(crate) fn new(freq: CpuFrequency) -> Self {
-        Self { freq, next: freq, share: SCHED_CAPACITY_SCALE, rate: freq.part(), version: 0 }
+    pub(crate) fn new(freq: CpuFrequency, capacity: Option<Capacity>) -> Self {
+        let rate = Self { freq, next: freq, share: SCHED_CAPACITY_SCALE, capacity, speed: 0, version: 0 };
+        Self { speed: rate.present_speed(), ..rate }
+    }
+
+    fn present_speed(&self) -> u64 {
+        let part = (self.freq.part() * self.share) >> SCHED_CAPACITY_SHIFT;
+        self.capacity.map_or(FULL_SPEED, |capacity| capacity * part)
     }
 
     /// Present frequency.
@@ -74,24 +83,24 @@ impl CpuRate {
         self.share
     }
 
-    /// Product of frequency and share, as a fraction of 1024.
+    /// Work that the CPU does in 1 ns, in units of 2^-20 ns of full speed.
     #[inline]
-    pub(crate) fn rate(&self) -> u64 {
-        self.rate
+    pub(crate) fn speed(&self) -> u64 {
+        self.speed
     }
 
     /// Sets the frequency.
     #[inline]
     pub(crate) fn set_freq(&mut self, freq: CpuFrequency) {
         self.freq = freq;
-        self.rate = (self.freq.part() * self.share) >> SCHED_CAPACITY_SHIFT;
+        self.speed = self.present_speed();
     }
 
     /// Sets the share of the core.
     #[inline]
     pub(crate) fn set_share(&mut self, share: u64) {
         self.share = share;
-        self.rate = (self.freq.part() * self.share) >> SCHED_CAPACITY_SHIFT;
+        self.speed = self.present_speed();
     }
 
     /// Begins a frequency switch and returns its version. Switches in progress become stale.

@@ -149,7 +149,10 @@ impl<E: Engine> Machine<E> {
         let cpus = (0..nr_cpus).map(|cpu| SimCpu {
             idle_loop: IdleLoop::Outside,
             task: None,
-            rate: CpuRate::new(first_frequency(&sched, &hardware, CpuId::from_index(cpu))),
+            rate: CpuRate::new(
+                first_frequency(&sched, &hardware, CpuId::from_index(cpu)),
+                hardware.scale_work.then_some(hardware.topology.capacity[cpu]),
+            ),
             timer: CpuTimer::new(),
             idle: CpuIdleState::new(hardware.idle_states[cpu].len(), hardware.idle_governor, cpu),
             kernel: KernelState::with_capacity(),

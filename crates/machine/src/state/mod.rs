@@ -28,7 +28,6 @@ use crate::parts::sync::SyncObjects;
 use crate::parts::tasks::{SimTask, TaskTable};
 use crate::parts::threads::GovernorThread;
 use crate::parts::tracer::Tracer;
-use crate::parts::units::FULL_SPEED;
 use fairlab_sched::check::InvariantChecker;
 use fairlab_sched::cpumask::CpuMask;
 use fairlab_sched::ctx::Effect;
@@ -206,11 +205,7 @@ impl<E: Engine> Machine<E> {
     /// Work that a CPU does in 1 ns at its present speed, in units of 2^-20 ns of full speed.
     #[inline]
     pub(crate) fn speed_of(&self, cpu: CpuId) -> u64 {
-        if self.hardware.scale_work {
-            self.hardware.topology.capacity[cpu.index()] * self.cpus[cpu.index()].rate.rate()
-        } else {
-            FULL_SPEED
-        }
+        self.cpus[cpu.index()].rate.speed()
     }
 
     /// Returns the workload's task that runs on a CPU.

@@ -20,10 +20,13 @@ use fairlab_sched::units::Nanos;
 impl<E: Engine> Machine<E> {
     /// Lets the governor of a CPU that enters or continues its idle loop choose a state. Returns the decision
     /// about the tick.
+    #[inline]
     pub(crate) fn choose_idle_state(&mut self, cpu: CpuId) -> IdleTick {
-        if self.hardware.idle_states[cpu.index()].is_empty() {
-            return IdleTick::Stop;
-        }
+        let has_states = !self.hardware.idle_states[cpu.index()].is_empty();
+        if has_states { self.choose_among_states(cpu) } else { IdleTick::Stop }
+    }
+
+    fn choose_among_states(&mut self, cpu: CpuId) -> IdleTick {
         let to_timer = self.next_timer(cpu).saturating_since(self.now);
         let tick_is_stopped = self.sched.is_tick_stopped(cpu);
         let idle = &mut self.cpus[cpu.index()].idle;

@@ -20,6 +20,7 @@ impl<E: Engine> Machine<E> {
         }
     }
 
+    #[inline(never)]
     fn account_time(&mut self, task: usize) {
         let host = &mut self.tasks[task];
         let time = self.now.0 - host.accounted_until.0;
@@ -96,10 +97,14 @@ impl<E: Engine> Machine<E> {
     }
 
     /// Updates whether a CPU fits its running task. Called when the task begins to run and at each tick.
+    #[inline]
     pub(crate) fn record_fit(&mut self, cpu: CpuId) {
-        if !self.kinds.differ() {
-            return;
+        if self.kinds.differ() {
+            self.record_fit_among_kinds(cpu);
         }
+    }
+
+    fn record_fit_among_kinds(&mut self, cpu: CpuId) {
         if let Some(task) = self.cpus[cpu.index()].task {
             self.account(task as usize);
             let host = &mut self.tasks[task as usize];

@@ -147,9 +147,21 @@ pub(crate) struct Yielded<W> {
     pub yield_point: YieldPoint,
 }
 
+/// Type of a stored path, from the bottom of a stack to its top.
+#[derive(Clone, Copy, Debug)]
+enum StackedPath {
+    Schedule,
+    IdleLoop,
+    Softirq,
+    Tick,
+    Wake,
+}
+
 /// Yielded paths of one CPU, from the bottom of the stack to its top.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CpuPathStack {
+    /// Type of the top path.
+    top: Option<StackedPath>,
     pub schedule: Option<Yielded<NewIdleSchedule>>,
     pub idle_loop: Option<Yielded<NohzRunIdle>>,
     pub softirq: Option<Yielded<SoftirqRun>>,
@@ -201,19 +213,42 @@ impl CpuPathStack {
         let pause = |path, irqs_on: bool, before: YieldPoint| {
             Some(YieldedPath { path, irqs_on: irqs_on && !before.irqs_off, next: before.next })
         };
-        if let Some(wake) = &self.wake {
-            pause(wake.path.path_kind(), false, wake.yield_point)
-        } else if let Some(tick) = &self.tick {
-            pause(PathKind::NohzKick, false, tick.yield_point)
-        } else if let Some(softirq) = &self.softirq {
-            pause(PathKind::Softirq, true, softirq.yield_point)
-        } else if let Some(idle_loop) = &self.idle_loop {
-            pause(PathKind::IdleLoop, true, idle_loop.yield_point)
-        } else if let Some(schedule) = &self.schedule {
-            pause(PathKind::NewIdle, false, schedule.yield_point)
-        } else {
-            None
+        match self.top? {
+            StackedPath::Wake => self.wake.as_ref().and_then(|it| pause(it.path.path_kind(), false, it.yield_point)),
+            StackedPath::Tick => self.tick.as_ref().and_then(|it| pause(PathKind::NohzKick, false, it.yield_point)),
+            StackedPath::Softirq => self.softirq.as_ref().and_then(|it| pause(PathKind::Softirq, true, it.yield_point)),
+            StackedPath::IdleLoop => {
+                self.idle_loop.as_ref().and_then(|it| pause(PathKind::IdleLoop, true, it.yield_point))
+            }
+            StackedPath::Schedule => {
+                self.schedule.as_ref().and_then(|it| pause(PathKind::NewIdle, false, it.yield_point))
+            }
         }
+    }
+
+    /// Stores a path of a type of which there is none, or takes the one that is stored. Returns what was stored.
+    #[inline]
+    fn replace<W: Resumable>(&mut self, path: Option<Yielded<W>>) -> Option<Yielded<W>> {
+        let before = core::mem::replace(W::slot(self), path);
+        self.top = if self.wake.is_some() {
+            Some(StackedPath::Wake)
+        } else if self.tick.is_some() {
+            Some(StackedPath::Tick)
+        } else if self.softirq.is_some() {
+            Some(StackedPath::Softirq)
+        } else if self.idle_loop.is_some() {
+            Some(StackedPath::IdleLoop)
+        } else {
+            self.schedule.is_some().then_some(StackedPath::Schedule)
+        };
+        before
+    }
+
+    /// Takes the path of a type, if there is one.
+    #[inline]
+    fn take<W: Resumable>(&mut self) -> Option<W> {
+        W::slot(self).as_ref()?;
+        self.replace(None).map(|Yielded { path, .. }| path)
     }
 
     /// Iterates over the load-balance passes in progress on this CPU.
@@ -243,7 +278,7 @@ impl Sched {
     /// Whether the CPU has a yielded path, so that [`Sched::yielded_path`] reports one.
     #[inline]
     pub fn is_in_path(&self, cpu: CpuId) -> bool {
-        self.path_stacks.of(cpu).is_some_and(|stack| stack.top().is_some())
+        self.path_stacks.of(cpu).is_some_and(|stack| stack.top.is_some())
     }
 
     /// Returns the top yielded path of a CPU.
@@ -264,15 +299,15 @@ impl Sched {
     /// path has yielded.
     pub fn handle_resume(&mut self, ctx: &mut Ctx<'_>) {
         let Some(stack) = self.path_stacks.of_mut(ctx.cpu) else { return };
-        if let Some(Yielded { path, .. }) = stack.wake.take() {
+        if let Some(path) = stack.take::<WakePath>() {
             self.run_path(ctx, path);
-        } else if let Some(Yielded { path, .. }) = stack.tick.take() {
+        } else if let Some(path) = stack.take() {
             self.resume_tick(ctx, path);
-        } else if let Some(Yielded { path, .. }) = stack.softirq.take() {
+        } else if let Some(path) = stack.take() {
             self.resume_softirqs(ctx, path);
-        } else if let Some(Yielded { path, .. }) = stack.idle_loop.take() {
+        } else if let Some(path) = stack.take::<NohzRunIdle>() {
             self.run_path(ctx, path);
-        } else if let Some(Yielded { path, .. }) = stack.schedule.take() {
+        } else if let Some(path) = stack.take() {
             self.resume_schedule(ctx, path);
         }
     }
@@ -306,16 +341,16 @@ impl Sched {
     }
 
     fn store_path<W: Resumable>(&mut self, cpu: CpuId, path: W, before: YieldPoint) {
-        let place = W::slot(self.path_stacks.of_mut(cpu).expect("yielding is enabled, so every CPU has a stack"));
-        debug_assert!(place.is_none(), "{cpu:?} has already yielded in a path of this kind");
-        *place = Some(Yielded { path, yield_point: before });
+        let stack = self.path_stacks.of_mut(cpu).expect("yielding is enabled, so every CPU has a stack");
+        let stored = stack.replace(Some(Yielded { path, yield_point: before }));
+        debug_assert!(stored.is_none(), "{cpu:?} has already yielded in a path of this kind");
     }
 
     /// Completes the yielded paths of `cpu` at once, for callers that cannot wait for them. A wake-up in
     /// progress is kept and resumes later.
     pub(crate) fn finish_paths(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let Some(stack) = self.path_stacks.of_mut(cpu) else { return };
-        let wake = stack.wake.take();
+        let wake = stack.replace::<WakePath>(None);
         self.without_yielding(|sched| {
             ctx.on_cpu(cpu, |ctx| {
                 while sched.yielded_path(cpu).is_some() {
@@ -323,7 +358,7 @@ impl Sched {
                 }
             });
         });
-        self.path_stacks.cpus[cpu].wake = wake;
+        self.path_stacks.cpus[cpu].replace(wake);
     }
 
     /// Calls `act` with yielding switched off.

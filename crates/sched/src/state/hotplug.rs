@@ -55,6 +55,7 @@ impl core::error::Error for HotplugError {}
 
 impl State {
     /// Whether a CPU is online: `cpu_online()`.
+    #[inline]
     pub fn is_online(&self, cpu: CpuId) -> bool {
         self.hotplug.online.contains(cpu)
     }

@@ -250,7 +250,7 @@ impl EventQueue {
     #[inline]
     pub fn push_in_slot(&mut self, cpu: CpuId, at: Nanos, kind: EventKind) -> Option<Nanos> {
         let entry = self.new_entry(at, kind);
-        self.slots.replace(cpu.index(), entry).map(|before| before.at())
+        self.slots.replace(cpu.index(), entry)
     }
 
     /// Returns the time of the first event.

@@ -5,6 +5,7 @@
 //! node names the earliest of its children. A change is propagated from its leaf upwards.
 
 use super::QueueEntry;
+use fairlab_sched::units::Nanos;
 
 /// Key of an empty slot: later than all events.
 pub(super) const NO_EVENT_KEY: u128 = u128::MAX;
@@ -96,16 +97,18 @@ impl CpuSlots {
         self.first.key
     }
 
-    /// Stores an event in a slot. Returns the replaced event.
+    /// Stores an event in a slot. Returns the time of the replaced event.
     #[inline]
-    pub(super) fn replace(&mut self, place: usize, entry: QueueEntry) -> Option<QueueEntry> {
+    pub(super) fn replace(&mut self, place: usize, entry: QueueEntry) -> Option<Nanos> {
         if place >= self.entries.len() {
             self.grow(place + 1);
         }
         if self.taken == Some(place as u32) {
             self.taken = None;
         }
-        let before = self.entries[place].replace(entry);
+        let slot = &mut self.entries[place];
+        let before = slot.as_ref().map(QueueEntry::at);
+        *slot = Some(entry);
         self.update(place, entry.key);
         before
     }
