@@ -106,6 +106,33 @@ pub struct BalanceDecision {
     pub emptied: u32,
 }
 
+impl BalanceDecision {
+    /// Returns the record of a pass that has only begun.
+    pub(crate) const fn new(on: CpuId, dst_cpu: CpuId, level: u32, idle: CpuIdleType) -> Self {
+        Self {
+            on,
+            dst_cpu,
+            level,
+            idle,
+            verdict: BalanceVerdict::NotOurs,
+            balanced: None,
+            local_type: None,
+            busiest_type: None,
+            busiest_group: None,
+            busiest_queue: None,
+            migration: None,
+            imbalance: 0,
+            nr_cpus: 0,
+            nr_locks: 0,
+            nr_scanned: 0,
+            nr_moved: 0,
+            redos: 0,
+            raced: 0,
+            emptied: 0,
+        }
+    }
+}
+
 rules! {
     /// The rule of `nohz_balancer_kick()` that decided.
     KickReason

@@ -84,6 +84,9 @@ impl Sched {
             if !self.enter_domain(ctx, path, sd) {
                 break;
             }
+            if path.passed.is_some() {
+                return Step::Yield(YieldPoint::UNLOCKED);
+            }
         }
         self.end_domains(path);
         Step::Done(())
@@ -103,7 +106,10 @@ impl Sched {
         let is_locked_out = is_serialized && self.balancing;
         if !is_locked_out && self.jiffies >= self.domains.domains[sd].last_balance + interval {
             self.balancing |= is_serialized;
-            path.pass = Some(self.begin_pass(ctx, path.cpu, sd, path.idle));
+            match self.try_quiet_pass(ctx, path.cpu, sd, path.idle) {
+                Some(result) => path.passed = Some((sd, result)),
+                None => path.pass = Some(self.begin_pass(ctx, path.cpu, sd, path.idle)),
+            }
         } else {
             self.record_next_due(path, sd, interval);
         }

@@ -260,7 +260,7 @@ impl Sched {
         }
         if env.flags.some_pinned
             && env.imbalance > 0
-            && let Some(above) = self.own_group_above(env)
+            && let Some(above) = self.own_group_above(env.sd)
         {
             above.imbalance = true;
         }
@@ -293,25 +293,35 @@ impl Sched {
             return rq.nr_running == 0 && !rq.ttwu_pending;
         }
         self.refresh_lb_cache_in(env.sd);
-        let group = &self.domains.groups[self.domains.domains[env.sd].groups];
-        if self.rules.balances_from_idle_core {
-            return self.idle_balancer(env, group).unwrap_or(group.balance_cpu) == env.dst_cpu;
+        self.is_balancer(env.sd, env.dst_cpu, &env.cpus)
+    }
+
+    /// Whether a CPU that is not newly idle balances a domain, by the cached statistics of the domain. `cpus` take part.
+    #[inline]
+    pub(crate) fn is_balancer(&self, sd: DomainId, cpu: CpuId, cpus: &CpuMask) -> bool {
+        let group = &self.domains.groups[self.domains.domains[sd].groups];
+        if group.group_weight == 1 {
+            return group.balance_cpu == cpu;
         }
-        let idle = group.balance_mask.first_and_and(&env.cpus, self.lb_cache.idle());
-        idle.unwrap_or(group.balance_cpu) == env.dst_cpu
+        let idle = if self.rules.balances_from_idle_core {
+            self.idle_balancer(sd, cpus, group)
+        } else {
+            group.balance_mask.first_and_and(cpus, self.lb_cache.idle())
+        };
+        idle.unwrap_or(group.balance_cpu) == cpu
     }
 
     /// Returns the idle CPU of a group that should balance in 6.12: the first one on an idle core, otherwise the first
     /// one. In a domain of siblings, and without SMT, cores do not matter.
     #[cold]
     #[inline(never)]
-    fn idle_balancer(&self, env: &LbEnv, group: &SchedGroup) -> Option<CpuId> {
-        let first = group.balance_mask.first_and_and(&env.cpus, self.lb_cache.idle());
-        let is_sibling_domain = self.domains.domains[env.sd].flags.intersects(SdFlags::SHARE_CPUCAPACITY);
+    fn idle_balancer(&self, sd: DomainId, cpus: &CpuMask, group: &SchedGroup) -> Option<CpuId> {
+        let first = group.balance_mask.first_and_and(cpus, self.lb_cache.idle());
+        let is_sibling_domain = self.domains.domains[sd].flags.intersects(SdFlags::SHARE_CPUCAPACITY);
         if !self.domains.smt_present || is_sibling_domain {
             return first;
         }
-        let mut candidates = group.balance_mask.iter_and(&env.cpus).filter(|cpu| self.lb_cache.idle().contains(*cpu));
+        let mut candidates = group.balance_mask.iter_and(cpus).filter(|cpu| self.lb_cache.idle().contains(*cpu));
         candidates.find(|&cpu| self.is_core_idle(cpu)).or(first)
     }
 
@@ -391,7 +401,7 @@ impl Sched {
         if is_balanced {
             if !is_pinned
                 && !env.flags.all_pinned
-                && let Some(above) = self.own_group_above(env)
+                && let Some(above) = self.own_group_above(env.sd)
             {
                 above.imbalance = false;
             }
@@ -416,8 +426,8 @@ impl Sched {
     }
 
     /// Returns the capacity record, in the domain above, of the group of the CPU that owns the domain.
-    fn own_group_above(&mut self, env: &LbEnv) -> Option<&mut SchedGroupCapacity> {
-        let parent = self.domains.domains[env.sd].parent?;
+    pub(crate) fn own_group_above(&mut self, sd: DomainId) -> Option<&mut SchedGroupCapacity> {
+        let parent = self.domains.domains[sd].parent?;
         let group = self.domains.domains[parent].groups;
         let capacity = self.domains.groups[group].capacity;
         Some(&mut self.domains.capacities[capacity])

@@ -26,6 +26,7 @@ pub(crate) mod newidle;
 pub mod nohz;
 pub(crate) mod push_deadline;
 pub(crate) mod push_rt;
+pub(crate) mod quiet_pass;
 pub mod resumable;
 pub(crate) mod rt_bandwidth;
 pub(crate) mod rto;

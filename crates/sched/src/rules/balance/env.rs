@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Variables of one load-balance pass: the kernel's `struct lb_env` (6.1).
 
-use crate::interface::balance::{BalanceDecision, BalanceVerdict, MigrationType};
+use crate::interface::balance::{BalanceDecision, MigrationType};
 use crate::state::rq::task_list::TaskList;
 use crate::state::topology::DomainId;
 use crate::types::cpumask::CpuMask;
@@ -90,27 +90,7 @@ impl LbEnv {
             loop_max: 0,
             loop_break: NR_MIGRATE_BREAK,
             tasks: TaskList::default(),
-            decision: BalanceDecision {
-                on,
-                dst_cpu,
-                level,
-                idle,
-                verdict: BalanceVerdict::NotOurs,
-                balanced: None,
-                local_type: None,
-                busiest_type: None,
-                busiest_group: None,
-                busiest_queue: None,
-                migration: None,
-                imbalance: 0,
-                nr_cpus: 0,
-                nr_locks: 0,
-                nr_scanned: 0,
-                nr_moved: 0,
-                redos: 0,
-                raced: 0,
-                emptied: 0,
-            },
+            decision: BalanceDecision::new(on, dst_cpu, level, idle),
         }
     }
 

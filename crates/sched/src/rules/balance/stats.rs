@@ -10,6 +10,7 @@ use crate::interface::ctx::Ctx;
 use crate::rules::balance::classify::{group_classify, sched_asym, sched_asym_prefer, smt_vs_nonsmt_groups};
 use crate::rules::balance::env::LbEnv;
 use crate::state::State;
+use crate::state::lb_cache::LbSample;
 use crate::state::topology::{DomainId, SchedGroup, SchedGroupId, SdFlags};
 use crate::track::misfit::capacity_greater;
 use crate::types::features::Feature;
@@ -92,6 +93,16 @@ struct SdStatus {
     nr_cpus: u32,
 }
 
+/// Statistics of a domain in which only the local group has fair tasks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QuietStats {
+    pub local: LbSample,
+    /// Number of CPUs whose statistics a pass gathers.
+    pub nr_cpus: u32,
+    pub util: u64,
+    pub overload: bool,
+}
+
 impl State {
     /// Collects the statistics for a pass.
     ///
@@ -125,7 +136,7 @@ impl State {
         } else if status.overutilized {
             self.set_overutilized_status(ctx, env.dst_cpu, true);
         }
-        self.update_idle_cpu_scan(env, status.util);
+        self.update_idle_cpu_scan(env.sd, env.dst_cpu, env.idle, status.util);
         ctx.op_counts.count(KernelOp::GroupStatCpu, u64::from(status.nr_cpus));
         env.decision.nr_cpus += status.nr_cpus;
         sds
@@ -191,6 +202,50 @@ impl State {
             self.recompute_stats(env, sds.local),
             "cached and recomputed statistics differ in {env:?}"
         );
+    }
+
+    /// Returns the statistics of a pass over all CPUs of a domain if the cached ones show that no group but the local one
+    /// has fair tasks, so that nothing can be pulled. `None` means that a pass has to collect them.
+    pub(crate) fn stats_without_candidate(&self, sd: DomainId) -> Option<QuietStats> {
+        let domain = &self.domains.domains[sd];
+        let local = self.lb_cache.group(domain.groups)?;
+        let (mut all, mut nr_cpus) = (local, domain.span_weight);
+        if let Some(sums) = self.lb_cache.domain(sd) {
+            all = *sums;
+        } else {
+            nr_cpus = self.domains.groups[domain.groups].group_weight;
+            for id in self.domains.ring(sd).skip(1) {
+                let group = &self.domains.groups[id];
+                // Groups of a domain between nodes can overlap: then there are several local ones.
+                if group.span.contains(domain.cpu) {
+                    return None;
+                }
+                all = all.plus(&self.lb_cache.group(id)?);
+                nr_cpus += group.group_weight;
+            }
+        }
+        (all.h_nr_running == local.h_nr_running).then(|| QuietStats {
+            local,
+            nr_cpus,
+            util: u64::from(all.util),
+            overload: all.overloaded_cpus > 0,
+        })
+    }
+
+    /// Returns the type of a domain's local group, by its cached statistics.
+    pub(crate) fn classify_local(&self, sd: DomainId, local: &LbSample) -> GroupType {
+        let domain = &self.domains.domains[sd];
+        let group = &self.domains.groups[domain.groups];
+        let capacity = &self.domains.capacities[group.capacity];
+        let sgs = SgLbStats {
+            group_capacity: capacity.capacity,
+            group_util: u64::from(local.util),
+            group_runnable: local.runnable,
+            sum_nr_running: local.nr_running,
+            group_weight: group.group_weight,
+            ..SgLbStats::default()
+        };
+        group_classify(domain.imbalance_pct, capacity.imbalance, &sgs)
     }
 
     /// Recomputes the statistics from all groups, for comparison with the cached ones. The domain's
@@ -386,11 +441,11 @@ impl State {
     /// that of the cache.
     ///
     /// Newly-idle balancing does not do this, because it is too frequent.
-    fn update_idle_cpu_scan(&mut self, env: &LbEnv, sum_util: u64) {
-        if !self.features.has(Feature::SisUtil) || env.idle == CpuIdleType::NewlyIdle {
+    pub(crate) fn update_idle_cpu_scan(&mut self, sd: DomainId, cpu: CpuId, idle: CpuIdleType, sum_util: u64) {
+        if !self.features.has(Feature::SisUtil) || idle == CpuIdleType::NewlyIdle {
             return;
         }
-        let (cached, sd) = (&self.domains.cpus[env.dst_cpu], &self.domains.domains[env.sd]);
+        let (cached, sd) = (&self.domains.cpus[cpu], &self.domains.domains[sd]);
         if sd.span_weight != cached.sd_llc_size {
             return;
         }
