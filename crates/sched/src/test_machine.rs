@@ -80,8 +80,12 @@ pub(crate) fn big_little() -> TestMachine {
 
 impl TestMachine {
     pub(crate) fn new(topology: MachineTopology) -> Self {
-        let sched = Sched::new(SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1000, series: KernelSeries::V6_1 })
-            .expect("a machine");
+        Self::of_series(topology, KernelSeries::V6_1)
+    }
+
+    pub(crate) fn of_series(topology: MachineTopology, series: KernelSeries) -> Self {
+        let config = SchedConfig { topology, tick_ns: 4_000_000, jiffies: 1000, series };
+        let sched = Sched::new(config).expect("a machine");
         let now = Nanos::from_secs(4);
         let (effects, heard, work) = (Vec::new(), EventLog::default(), OpCounts::default());
         let mut machine = Self { sched, effects, heard, work, now, newidle_pass_cost: Nanos::ZERO, policy: None };

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Invariants of the cached load-balance statistics, and of values that depend on the online CPUs.
+//! Invariants of the cached load-balance statistics, of summaries of domains, and of values that depend on the online
+//! CPUs.
 
 use crate::check::{CheckResult, ensure};
 use crate::paths::sched::Sched;
 use crate::state::all::max_balance_interval;
 use crate::state::lb_cache::LbSample;
+use crate::state::nohz::WiderDomains;
 use crate::types::cpumask::CpuMask;
+use crate::types::ids::CpuId;
 
 /// Checks that entries which are not dirty equal their runqueues, and that sums equal the sums of their
 /// entries.
@@ -37,6 +40,23 @@ pub(crate) fn check(sched: &Sched) -> CheckResult {
     }
     let (kept, now) = (sched.max_balance_interval, max_balance_interval(sched.hz, &sched.hotplug.online));
     ensure!(kept == now, "the longest interval between passes is {kept} ticks, not {now}");
+    sched.cpu_ids().try_for_each(|cpu| check_wider_domains(sched, cpu))
+}
+
+/// Checks the summary of the domains of a CPU above its base domain, if it is known.
+fn check_wider_domains(sched: &Sched, cpu: CpuId) -> CheckResult {
+    let kept = sched.nohz.cpus[cpu].wider;
+    if kept != WiderDomains::UNKNOWN {
+        let wider = || sched.domains.chain(cpu).skip(1).map(|sd| (sd, &sched.domains.domains[sd]));
+        let due = wider().map(|(sd, domain)| domain.last_balance + sched.get_sd_balance_interval(sd, false)).min();
+        ensure!(due == Some(kept.due), "wider domains of {cpu:?} are due at {due:?}, not {}", kept.due);
+        let decays = wider().map(|(_, domain)| domain.last_decay_max_lb_cost + sched.hz).min();
+        ensure!(
+            decays >= Some(kept.decays_after),
+            "costs of {cpu:?} decay after {decays:?}, not {}",
+            kept.decays_after
+        );
+    }
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use crate::golden::{CPU, GoldenTestMachine};
 use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::State;
+use crate::state::nohz::WiderDomains;
 use crate::state::task::{Policy, TaskState};
 use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId, TaskId};
 use crate::types::series::KernelSeries;
@@ -104,6 +105,8 @@ fn a_change_that_is_not_marked_dirty_is_found() {
             .contains("not marked dirty")
     );
     assert!(damage(|sched, _, _| silently(sched, |s| s.max_balance_interval += 1)).contains("longest interval"));
+    let wider = WiderDomains { due: 1, decays_after: 0 };
+    assert!(damage(|sched, _, _| sched.nohz.cpus[CpuId(0)].wider = wider).contains("wider domains of CpuId(0)"));
     let (mut rig, _, _) = busy();
     rig.sched.refresh_lb_cache();
     rig.sched.cfs_rqs[CfsRqId::root(CpuId(0))].avg.load_avg += 1;

@@ -8,6 +8,7 @@ use crate::interface::ctx::Ctx;
 use crate::paths::load_balance::{LbPass, LbPassResult};
 use crate::paths::resumable::{Step, YieldPoint};
 use crate::paths::sched::Sched;
+use crate::state::nohz::WiderDomains;
 use crate::state::topology::{DomainId, SdFlags};
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
@@ -23,6 +24,8 @@ pub(crate) struct RebalanceDomains {
     max_cost: u64,
     latest: u64,
     next_balance: Option<u64>,
+    /// Summary of the domains above the base domain, while all visited so far were visited within one phase.
+    wider: Option<WiderDomains>,
     /// Domain that is visited next.
     next: Option<DomainId>,
     /// Load-balance pass in progress.
@@ -35,6 +38,14 @@ impl RebalanceDomains {
     /// Returns the load-balance pass in progress.
     pub(crate) fn pass(&self) -> Option<&LbPass> {
         self.pass.as_ref()
+    }
+
+    /// Records that a domain is due at this time.
+    #[inline]
+    fn record_due(&mut self, due: u64) {
+        if due < self.next_balance.unwrap_or(self.latest) {
+            self.next_balance = Some(due);
+        }
     }
 }
 
@@ -59,6 +70,7 @@ impl Sched {
             max_cost: 0,
             latest: self.jiffies + 60 * self.hz,
             next_balance: None,
+            wider: None,
             next: self.domains.cpus[cpu].base,
             pass: None,
             passed: None,
@@ -69,6 +81,7 @@ impl Sched {
     pub(crate) fn step_domains(&mut self, ctx: &mut Ctx<'_>, path: &mut RebalanceDomains) -> Step<()> {
         loop {
             if let Some(pass) = &mut path.pass {
+                path.wider = None;
                 let result = match self.step_pass(ctx, pass) {
                     Step::Yield(before) => return Step::Yield(before),
                     Step::Done(result) => result,
@@ -80,11 +93,19 @@ impl Sched {
             if let Some((sd, result)) = path.passed.take() {
                 self.end_domain_pass(path, sd, result);
             }
-            let Some(sd) = path.next else { break };
+            let Some(sd) = path.next else { break self.record_wider_domains(path) };
+            let is_second = self.domains.domains[sd].child == self.domains.cpus[path.cpu].base;
+            if is_second && path.continue_balancing && !path.is_busy {
+                if self.try_skip_wider_domains(path) {
+                    break;
+                }
+                path.wider = Some(WiderDomains::NONE);
+            }
             if !self.enter_domain(ctx, path, sd) {
                 break;
             }
-            if path.passed.is_some() {
+            if path.passed.is_some() && self.path_stacks.yields() {
+                path.wider = None;
                 return Step::Yield(YieldPoint::UNLOCKED);
             }
         }
@@ -96,6 +117,9 @@ impl Sched {
     fn enter_domain(&mut self, ctx: &mut Ctx<'_>, path: &mut RebalanceDomains, sd: DomainId) -> bool {
         path.has_decayed = self.decay_newidle_cost(sd);
         let domain = &self.domains.domains[sd];
+        if let Some(wider) = &mut path.wider {
+            wider.decays_after = wider.decays_after.min(domain.last_decay_max_lb_cost + self.hz);
+        }
         path.next = domain.parent;
         path.max_cost += domain.max_newidle_lb_cost;
         if !path.continue_balancing {
@@ -125,6 +149,7 @@ impl Sched {
             path.is_busy = self.counts_as_busy(path.cpu, path.idle);
         }
         let jiffies = self.jiffies;
+        self.forget_wider_domains(sd);
         let domain = &mut self.domains.domains[sd];
         domain.last_balance = jiffies;
         if domain.flags.intersects(SdFlags::SERIALIZE) {
@@ -136,8 +161,27 @@ impl Sched {
 
     fn record_next_due(&self, path: &mut RebalanceDomains, sd: DomainId, interval: u64) {
         let due = self.domains.domains[sd].last_balance + interval;
-        if due < path.next_balance.unwrap_or(path.latest) {
-            path.next_balance = Some(due);
+        if let Some(wider) = &mut path.wider {
+            wider.due = wider.due.min(due);
+        }
+        path.record_due(due);
+    }
+
+    /// Skips the domains above the base domain if none of them is due and nothing decays there.
+    fn try_skip_wider_domains(&self, path: &mut RebalanceDomains) -> bool {
+        let wider = self.nohz.cpus[path.cpu].wider;
+        let is_known = self.jiffies < wider.due && self.jiffies <= wider.decays_after;
+        if is_known {
+            path.record_due(wider.due);
+            path.has_decayed = false;
+        }
+        is_known
+    }
+
+    /// Keeps the summary of the domains above the base domain, after a visit of all within one phase.
+    fn record_wider_domains(&mut self, path: &RebalanceDomains) {
+        if let Some(wider) = path.wider {
+            self.nohz.cpus[path.cpu].wider = wider;
         }
     }
 

@@ -377,8 +377,8 @@ impl Sched {
 
     /// Sets the interval to its minimum: an imbalance was found, so the next pass follows soon.
     fn reset_interval(&mut self, sd: DomainId) {
-        let sd = &mut self.domains.domains[sd];
-        sd.balance_interval = sd.min_interval_ms;
+        let min_interval_ms = self.domains.domains[sd].min_interval_ms;
+        self.set_balance_interval(sd, min_interval_ms);
     }
 
     /// Ends the pass: updates the domain's state and reports the decision.
@@ -409,10 +409,10 @@ impl Sched {
             self.domains.domains[env.sd].nr_balance_failed = 0;
         }
         if (is_balanced || is_pinned) && env.idle != CpuIdleType::NewlyIdle && !self.spares_misfit(env) {
-            let sd = &mut self.domains.domains[env.sd];
+            let sd = &self.domains.domains[env.sd];
             let interval = sd.balance_interval;
             if env.flags.all_pinned && interval < MAX_PINNED_INTERVAL_MS || interval < sd.max_interval_ms {
-                sd.balance_interval *= 2;
+                self.set_balance_interval(env.sd, 2 * interval);
             }
         }
         env.decision.verdict = verdict;
@@ -426,6 +426,7 @@ impl Sched {
     }
 
     /// Returns the capacity record, in the domain above, of the group of the CPU that owns the domain.
+    #[inline]
     pub(crate) fn own_group_above(&mut self, sd: DomainId) -> Option<&mut SchedGroupCapacity> {
         let parent = self.domains.domains[sd].parent?;
         let group = self.domains.domains[parent].groups;

@@ -29,12 +29,20 @@ impl Sched {
         let is_observed = ctx.policy.is_some() || ctx.op_counts.records_touches();
         let domain = &self.domains.domains[sd];
         let has_capacities = domain.flags.intersects(SdFlags::ASYM_CPUCAPACITY) || self.sched_energy_enabled();
-        if is_observed || has_capacities || !domain.span.is_subset_of(&self.hotplug.active) {
+        if is_observed || has_capacities {
             return None;
         }
-        self.refresh_lb_cache_in(sd);
-        let is_ours = self.is_balancer(sd, cpu, &self.domains.domains[sd].span);
-        let stats = if is_ours { Some(self.stats_without_candidate(sd)?) } else { None };
+        let stats = if let Some(stats) = self.stats_of_idle_core(sd) {
+            Some(stats)
+        } else {
+            if !domain.span.is_subset_of(&self.hotplug.active) {
+                return None;
+            }
+            self.refresh_lb_cache_in(sd);
+            let is_ours = self.is_balancer(sd, cpu, &self.domains.domains[sd].span);
+            if is_ours { Some(self.stats_without_candidate(sd)?) } else { None }
+        };
+        let is_ours = stats.is_some();
         ctx.charge(KernelOp::BalancePass);
         let count = |sched: &mut Self, ctx: &mut Ctx<'_>, counter| {
             sched.domains.domains[sd].count(ctx, DomainCounter::Lb(counter, idle), 1);
@@ -51,8 +59,9 @@ impl Sched {
         count(self, ctx, LbCounter::Balanced);
         let domain = &mut self.domains.domains[sd];
         domain.nr_balance_failed = 0;
-        if domain.balance_interval < domain.max_interval_ms {
-            domain.balance_interval *= 2;
+        let interval = domain.balance_interval;
+        if interval < domain.max_interval_ms {
+            self.set_balance_interval(sd, 2 * interval);
         }
         ctx.report(Event::BalanceDecision(&decision));
         Some(LbPassResult { nr_moved: 0, continue_balancing: is_ours })
@@ -61,11 +70,14 @@ impl Sched {
     /// Updates what a pass derives from the statistics of a domain: capacity of the local group, overload of the root
     /// domain, limit of idle scans, and the decision.
     fn use_quiet_stats(&mut self, ctx: &mut Ctx<'_>, decision: &mut BalanceDecision, sd: DomainId, stats: &QuietStats) {
+        debug_assert!(self.agrees_with_pass(decision, sd, stats), "{stats:?} of {sd:?} for {:?}", decision.dst_cpu);
         self.update_group_capacity(sd, decision.dst_cpu);
         if self.domains.domains[sd].parent.is_none() {
             self.domains.root.overload = stats.overload;
         }
-        self.update_idle_cpu_scan(sd, decision.dst_cpu, decision.idle, stats.util);
+        if let Some(util) = stats.util {
+            self.update_idle_cpu_scan(sd, decision.dst_cpu, decision.idle, util);
+        }
         ctx.op_counts.count(KernelOp::GroupStatCpu, u64::from(stats.nr_cpus));
         decision.verdict = BalanceVerdict::NoBusiestGroup;
         decision.balanced = Some(BalancedReason::NoCandidate);
@@ -73,3 +85,6 @@ impl Sched {
         decision.nr_cpus = stats.nr_cpus;
     }
 }
+
+#[cfg(test)]
+mod tests;

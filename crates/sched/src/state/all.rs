@@ -13,7 +13,7 @@ use crate::state::group::TaskGroup;
 use crate::state::hotplug::Hotplug;
 use crate::state::lb_cache::LbCache;
 use crate::state::new_task::NewTask;
-use crate::state::nohz::Nohz;
+use crate::state::nohz::{Nohz, WiderDomains};
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::rq::slice_tree::SliceTree;
@@ -338,6 +338,7 @@ impl State {
     /// Models `update_max_interval()` (6.1): 100 ms for each online CPU, but at least one tick.
     pub(crate) fn update_max_interval(&mut self) {
         self.max_balance_interval = max_balance_interval(self.hz, &self.hotplug.online);
+        self.nohz.cpus.iter_mut().for_each(|of| of.wider = WiderDomains::UNKNOWN);
     }
 
     /// Whether the idle task is the running task of a CPU.

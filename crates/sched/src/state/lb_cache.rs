@@ -222,6 +222,12 @@ impl LbCache {
         None
     }
 
+    /// Whether a CPU of a word is dirty or has fair tasks.
+    #[inline]
+    pub(crate) fn has_dirty_or_busy_in(&self, word: usize, among: u64) -> bool {
+        (self.dirty[word % WORDS] | self.busy.word(word)) & among != 0
+    }
+
     #[inline]
     fn take_dirty_in_word(&mut self, word: usize, among: u64) -> Option<CpuId> {
         let changed = &mut self.dirty[word % WORDS];

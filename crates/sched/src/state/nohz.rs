@@ -6,7 +6,7 @@
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
-use crate::state::topology::SchedDomains;
+use crate::state::topology::{DomainId, SchedDomains};
 use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
@@ -40,11 +40,33 @@ pub(crate) struct NohzCpu {
     pub last_blocked_load_update_tick: u64,
     /// Whether the CPU has blocked load that another CPU must decay.
     pub has_blocked_load: bool,
+    /// Domains of the CPU above its base domain.
+    pub wider: WiderDomains,
+}
+
+/// Summary of the domains of a CPU above its base domain, of which balancing for the idle CPU mostly visits none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WiderDomains {
+    /// Time at which one of them is due, in jiffies; 0 if it is not known.
+    pub due: u64,
+    /// Time up to which the cost of newly-idle balancing decays in none of them, in jiffies.
+    pub decays_after: u64,
+}
+
+impl WiderDomains {
+    pub(crate) const UNKNOWN: Self = Self { due: 0, decays_after: 0 };
+    /// Summary of no domain.
+    pub(crate) const NONE: Self = Self { due: u64::MAX, decays_after: u64::MAX };
 }
 
 impl Nohz {
     pub(crate) fn new(nr_cpus: usize, jiffies: u64) -> Self {
-        let of_cpu = NohzCpu { next_balance: jiffies, last_blocked_load_update_tick: jiffies, has_blocked_load: false };
+        let of_cpu = NohzCpu {
+            next_balance: jiffies,
+            last_blocked_load_update_tick: jiffies,
+            has_blocked_load: false,
+            wider: WiderDomains::UNKNOWN,
+        };
         Self {
             idle_cpus_mask: CpuMask::new(nr_cpus),
             nr_cpus: 0,
@@ -58,6 +80,21 @@ impl Nohz {
 }
 
 impl State {
+    /// Forgets the summary of the domains above the base domain of a CPU, because one of them changes.
+    #[inline]
+    pub(crate) fn forget_wider_domains(&mut self, sd: DomainId) {
+        let domain = &self.domains.domains[sd];
+        if domain.child.is_some() {
+            self.nohz.cpus[domain.cpu].wider = WiderDomains::UNKNOWN;
+        }
+    }
+
+    /// Sets the interval between passes over a domain.
+    pub(crate) fn set_balance_interval(&mut self, sd: DomainId, interval_ms: u32) {
+        self.forget_wider_domains(sd);
+        self.domains.domains[sd].balance_interval = interval_ms;
+    }
+
     /// Records that the tick of an idle CPU stops. From then on other CPUs have to decay its blocked load.
     pub(crate) fn nohz_balance_enter_idle(&mut self, cpu: CpuId) {
         self.nohz.cpus[cpu].has_blocked_load = true;

@@ -102,6 +102,15 @@ impl CpuMask {
         self.words().get(index).copied().unwrap_or(0)
     }
 
+    /// Returns the only word that can have CPUs of the set, with its index. `None` if there are several.
+    #[inline]
+    pub(crate) fn only_word(&self) -> Option<(usize, u64)> {
+        match self.used() {
+            (&[word], index) => Some((index, word)),
+            _ => None,
+        }
+    }
+
     /// Returns the range of words that contains all CPUs of the set.
     pub(crate) fn used_words(&self) -> Range<usize> {
         let (words, offset) = self.used();

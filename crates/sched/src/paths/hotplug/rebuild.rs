@@ -8,6 +8,7 @@ use crate::interface::ctx::Ctx;
 use crate::paths::sched::Sched;
 use crate::state::State;
 use crate::state::hotplug::Hotplug;
+use crate::state::nohz::WiderDomains;
 use crate::state::rt::cpupri::CpuLevel;
 use crate::state::topology::{BuildParams, SchedGroup, build_sched_domains};
 use crate::track::capacity::scale_rt_capacity;
@@ -76,6 +77,7 @@ impl Sched {
         self.init_group_capacities();
         self.state.domains.apply_wide_imbalance(&self.state.tunables);
         self.state.lb_cache.rebuild(&self.state.domains);
+        self.nohz.cpus.iter_mut().for_each(|of| of.wider = WiderDomains::UNKNOWN);
         self.rt_root.clear_cpus();
         let State { rqs, tasks, dl_root, hotplug, .. } = &mut self.state;
         dl_root.clear_cpus();

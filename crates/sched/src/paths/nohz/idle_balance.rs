@@ -161,7 +161,7 @@ impl Sched {
                     Some(cpu) if path.wants_stats() => {
                         path.stage = NohzIdleStage::Stats(cpu);
                         path.has_worked = self.nohz_stats_are_due(cpu);
-                        if path.has_worked {
+                        if path.has_worked && self.path_stacks.yields() {
                             return Step::Yield(YieldPoint::lock(cpu));
                         }
                     }
@@ -186,7 +186,7 @@ impl Sched {
                         }
                     }
                     self.record_next_balance(path, cpu);
-                    if core::mem::take(&mut path.has_worked) {
+                    if core::mem::take(&mut path.has_worked) && self.path_stacks.yields() {
                         return Step::Yield(YieldPoint::UNLOCKED);
                     }
                 }
@@ -197,7 +197,9 @@ impl Sched {
                     }
                     path.stage = NohzIdleStage::Next;
                     self.record_next_balance(path, cpu);
-                    return Step::Yield(YieldPoint::UNLOCKED);
+                    if self.path_stacks.yields() {
+                        return Step::Yield(YieldPoint::UNLOCKED);
+                    }
                 }
             }
         }

@@ -221,6 +221,7 @@ fn before_5_9_an_aborted_iteration_writes_the_due_time_found_so_far() {
     let next_balance = |ilb_others: u8| {
         let mut machine = flat(4);
         machine.tickless(&[1, 2, 3]);
+        machine.sched.set_yield_mode(YieldMode::On { cpus_per_phase: 4 });
         machine.sched.tunables.changes.ilb_others = ilb_others;
         machine.sched.nohz.next_balance = 5000;
         machine.sched.nohz.cpus[CpuId(2)].next_balance = 2000;
@@ -230,6 +231,7 @@ fn before_5_9_an_aborted_iteration_writes_the_due_time_found_so_far() {
         for _ in 0..2 {
             machine.on(1, |sched, ctx| assert_ne!(sched.step_nohz_idle_balance(ctx, &mut path), Step::Done(())));
         }
+        machine.sched.set_yield_mode(YieldMode::Off);
         machine.task(1, &[1]);
         machine.sched.rqs[CpuId(1)].need_resched = true;
         machine.on(1, |sched, ctx| while sched.step_nohz_idle_balance(ctx, &mut path) != Step::Done(()) {});

@@ -5,7 +5,7 @@
 //! `update_sd_pick_busiest()` and `update_idle_cpu_scan()` (6.1 and 6.12). No lock is held meanwhile: statistics may
 //! be out of date when they are used.
 
-use crate::interface::balance::GroupType;
+use crate::interface::balance::{BalanceDecision, GroupType};
 use crate::interface::ctx::Ctx;
 use crate::rules::balance::classify::{group_classify, sched_asym, sched_asym_prefer, smt_vs_nonsmt_groups};
 use crate::rules::balance::env::LbEnv;
@@ -99,7 +99,8 @@ pub(crate) struct QuietStats {
     pub local: LbSample,
     /// Number of CPUs whose statistics a pass gathers.
     pub nr_cpus: u32,
-    pub util: u64,
+    /// Utilisation of the domain; `None` if no rule needs it.
+    pub util: Option<u64>,
     pub overload: bool,
 }
 
@@ -227,9 +228,40 @@ impl State {
         (all.h_nr_running == local.h_nr_running).then(|| QuietStats {
             local,
             nr_cpus,
-            util: u64::from(all.util),
+            util: Some(u64::from(all.util)),
             overload: all.overloaded_cpus > 0,
         })
+    }
+
+    /// Returns the statistics of a domain of single CPUs, a core, if no CPU has fair tasks. `None` also if they need more
+    /// than one value: the utilisation, or whether some CPU is overloaded.
+    #[inline]
+    pub(crate) fn stats_of_idle_core(&self, sd: DomainId) -> Option<QuietStats> {
+        let domain = &self.domains.domains[sd];
+        if domain.child.is_some() || domain.parent.is_none() || !domain.flags.intersects(SdFlags::SHARE_CPUCAPACITY) {
+            return None;
+        }
+        let (word, cpus) = domain.span.only_word()?;
+        let has_inactive_cpu = cpus & !self.hotplug.active.word(word) != 0;
+        let is_llc = domain.span_weight == self.domains.cpus[domain.cpu].sd_llc_size;
+        if is_llc || has_inactive_cpu || self.lb_cache.has_dirty_or_busy_in(word, cpus) {
+            return None;
+        }
+        let local = *self.lb_cache.cpu(domain.cpu);
+        Some(QuietStats { local, nr_cpus: domain.span_weight, util: None, overload: false })
+    }
+
+    /// Whether statistics equal those that a pass would collect, as far as they are used.
+    pub(crate) fn agrees_with_pass(&self, decision: &BalanceDecision, sd: DomainId, stats: &QuietStats) -> bool {
+        let (domain, cpu) = (&self.domains.domains[sd], decision.dst_cpu);
+        let mut env = LbEnv::new(decision.on, sd, domain.level, cpu, decision.idle, domain.span.clone());
+        env.has_all_cpus = true;
+        let (busiest, status) = self.recompute_stats(&env, domain.groups);
+        let uses_util = domain.span_weight == self.domains.cpus[cpu].sd_llc_size;
+        busiest.is_none()
+            && status.nr_cpus == stats.nr_cpus
+            && (domain.parent.is_some() || status.overload == stats.overload)
+            && (!uses_util || Some(status.util) == stats.util)
     }
 
     /// Returns the type of a domain's local group, by its cached statistics.
@@ -237,6 +269,9 @@ impl State {
         let domain = &self.domains.domains[sd];
         let group = &self.domains.groups[domain.groups];
         let capacity = &self.domains.capacities[group.capacity];
+        if local.nr_running == 0 && !capacity.imbalance {
+            return GroupType::HasSpare;
+        }
         let sgs = SgLbStats {
             group_capacity: capacity.capacity,
             group_util: u64::from(local.util),
