@@ -81,7 +81,7 @@ impl InvariantChecker {
     }
 
     fn check_virtual_time(&mut self, sched: &Sched) -> CheckResult {
-        for (index, (cfs_rq, &before)) in sched.cfs_rqs.iter().zip(&self.min_vruntimes).enumerate() {
+        for (index, (cfs_rq, &before)) in sched.fair.cfs_rqs.iter().zip(&self.min_vruntimes).enumerate() {
             let now = cfs_rq.min_vruntime;
             let (cpu, group) = (cfs_rq.cpu.0, cfs_rq.group.0);
             ensure!(
@@ -90,7 +90,7 @@ impl InvariantChecker {
             );
         }
         self.min_vruntimes.clear();
-        self.min_vruntimes.extend(sched.cfs_rqs.iter().map(|cfs_rq| cfs_rq.min_vruntime));
+        self.min_vruntimes.extend(sched.fair.cfs_rqs.iter().map(|cfs_rq| cfs_rq.min_vruntime));
         Ok(())
     }
 }

@@ -138,7 +138,7 @@ impl GoldenTestMachine {
         };
         let task = self.sched.new_task(new, CPU);
         let entity = self.sched.tasks[task].se;
-        self.sched.entities[entity].avg = SchedAvg::default();
+        self.sched.fair.entities[entity].avg = SchedAvg::default();
         (task, entity)
     }
 
@@ -146,7 +146,7 @@ impl GoldenTestMachine {
     pub(crate) fn group(&mut self) -> (GroupId, EntityId) {
         let group = self.with(|sched, ctx| sched.create_group(ctx, GroupId::ROOT));
         let entity = self.sched.group_entity(group, CPU).expect("every group but the root has entities");
-        self.sched.entities[entity].avg = SchedAvg::default();
+        self.sched.fair.entities[entity].avg = SchedAvg::default();
         (group, entity)
     }
 }
@@ -165,7 +165,7 @@ pub(crate) fn fill_cfs_rq(
     for (index, entity) in line["e"].as_array().expect("entities").iter().enumerate() {
         let (_, id) = rig.task();
         let exec_start = rig.sched.rqs[CPU].clock_task;
-        let se = &mut rig.sched.entities[id];
+        let se = &mut rig.sched.fair.entities[id];
         set(se, entity);
         se.exec_start = exec_start;
         se.on_rq = index < nr;
@@ -174,7 +174,7 @@ pub(crate) fn fill_cfs_rq(
         if index == nr {
             continue;
         }
-        let queue = &mut rig.sched.cfs_rqs[cfs_rq];
+        let queue = &mut rig.sched.fair.cfs_rqs[cfs_rq];
         queue.load.add(weight);
         queue.nr_running += 1;
         queue.h_nr_running += 1;

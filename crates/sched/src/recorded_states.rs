@@ -166,7 +166,7 @@ impl CpuState {
         rq.avg_rt.util_avg = rt_util;
         rq.cpu_capacity = capacity;
         rq.idle_stamp = if idle_ns == 0 { 0 } else { NOW * 1000 - idle_ns };
-        let cfs_rq = &mut sched.cfs_rqs[CfsRqId::root(cpu)];
+        let cfs_rq = &mut sched.fair.cfs_rqs[CfsRqId::root(cpu)];
         (cfs_rq.nr_running, cfs_rq.h_nr_running, cfs_rq.h_nr_runnable) = (h_nr as u32, h_nr as u32, h_nr as u32);
         cfs_rq.idle_h_nr_running = idle_h_nr as u32;
         cfs_rq.avg.util_avg = util;
@@ -217,7 +217,7 @@ impl RecordedState {
         for cpu in sched.cpu_ids() {
             let idle = sched.tasks[sched.rqs[cpu].idle].se;
             // The kernel's idle tasks had no load there.
-            sched.entities[idle].avg.load_avg = 0;
+            sched.fair.entities[idle].avg.load_avg = 0;
         }
         Self { sched, runners, wakee, effects: Vec::new(), work: OpCounts::default() }
     }

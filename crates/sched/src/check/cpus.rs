@@ -45,7 +45,7 @@ fn count(sched: &Sched, id: TaskId, task: &Task, recount: &mut CpuRecount) {
         SchedClass::Fair => {
             recount.nr_fair += 1;
             // A task whose dequeue is delayed sleeps, and does not count.
-            if !sched.entities[task.se].is_delayed {
+            if !sched.fair.entities[task.se].is_delayed {
                 recount.util_est = recount.util_est.wrapping_add(sched.task_avg(id).util_est.estimate() as u32);
             }
         }
@@ -57,8 +57,8 @@ fn count(sched: &Sched, id: TaskId, task: &Task, recount: &mut CpuRecount) {
 }
 
 fn check_task(sched: &Sched, id: TaskId, task: &Task) -> CheckResult {
-    let se = &sched.entities[task.se];
-    let cfs_rq = &sched.cfs_rqs[se.cfs_rq];
+    let se = &sched.fair.entities[task.se];
+    let cfs_rq = &sched.fair.cfs_rqs[se.cfs_rq];
     ensure!(se.task() == Some(id), "{id:?} has an entity of {:?}", se.owner);
     ensure!(
         (cfs_rq.cpu, cfs_rq.group) == (task.cpu, task.group),
@@ -87,7 +87,7 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> CheckResult {
         !task.dl.is_queued || (task.is_queued() && task.class == SchedClass::Deadline),
         "{id:?} is marked as a queued deadline task, but is {task:?}"
     );
-    let is_delayed = sched.entities[task.se].is_delayed;
+    let is_delayed = sched.fair.entities[task.se].is_delayed;
     let is_left = sched.is_in_newidle(task.cpu);
     ensure!(!task.on_cpu || task.is_queued() || is_left, "{id:?} runs without being queued: {task:?}");
     ensure!(
@@ -121,7 +121,7 @@ fn check_affinity(rq: &Rq, id: TaskId, task: &Task) -> CheckResult {
 
 fn check_rq(sched: &Sched, rq: &Rq, recount: &CpuRecount) -> CheckResult {
     let cpu = rq.cpu;
-    let root = &sched.cfs_rqs[CfsRqId::root(cpu)];
+    let root = &sched.fair.cfs_rqs[CfsRqId::root(cpu)];
     ensure!(recount.on_cpu == 1, "{} tasks are on {cpu:?}", recount.on_cpu);
     ensure!(sched.tasks[rq.curr].cpu == cpu, "{:?} runs on {cpu:?}, but belongs to another CPU", rq.curr);
     let nr_running = root.h_nr_running + recount.nr_stop + rq.rt.nr_counted() + recount.nr_dl;

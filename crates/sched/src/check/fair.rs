@@ -21,7 +21,7 @@ pub(crate) struct FairRecount {
 
 pub(crate) fn check(sched: &Sched, recounts: &mut alloc::vec::Vec<FairRecount>) -> CheckResult {
     count(sched, recounts);
-    for (index, (cfs_rq, recount)) in sched.cfs_rqs.iter().zip(&*recounts).enumerate() {
+    for (index, (cfs_rq, recount)) in sched.fair.cfs_rqs.iter().zip(&*recounts).enumerate() {
         let id = CfsRqId::from_index(index);
         let kept = FairRecount {
             nr_running: cfs_rq.nr_running,
@@ -40,7 +40,7 @@ pub(crate) fn check(sched: &Sched, recounts: &mut alloc::vec::Vec<FairRecount>) 
             check_lags(sched, id, cfs_rq, virtual_time)?;
         }
     }
-    for (index, se) in sched.entities.iter().enumerate() {
+    for (index, se) in sched.fair.entities.iter().enumerate() {
         check_entity(sched, EntityId::from_index(index), se)?;
     }
     check_running(sched)
@@ -48,13 +48,13 @@ pub(crate) fn check(sched: &Sched, recounts: &mut alloc::vec::Vec<FairRecount>) 
 
 fn count(sched: &Sched, tallies: &mut alloc::vec::Vec<FairRecount>) {
     tallies.clear();
-    tallies.resize(sched.cfs_rqs.len(), FairRecount::default());
-    for (index, se) in sched.entities.iter().enumerate().filter(|(_, se)| se.on_rq) {
+    tallies.resize(sched.fair.cfs_rqs.len(), FairRecount::default());
+    for (index, se) in sched.fair.entities.iter().enumerate().filter(|(_, se)| se.on_rq) {
         let is_idle = sched.se_is_idle(EntityId::from_index(index));
         let (h_nr_running, idle_h_nr_running, h_nr_runnable) = match se.owner {
             EntityOwner::Task(_) => (1, u32::from(is_idle), u32::from(!se.is_delayed)),
             EntityOwner::Group(below) => {
-                let below = &sched.cfs_rqs[below];
+                let below = &sched.fair.cfs_rqs[below];
                 let all_or_some = if below.is_idle { below.h_nr_running } else { below.idle_h_nr_running };
                 (below.h_nr_running, all_or_some, below.h_nr_runnable)
             }
@@ -74,7 +74,7 @@ fn count(sched: &Sched, tallies: &mut alloc::vec::Vec<FairRecount>) {
 fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     let mut before: Option<u64> = None;
     for (key, entity) in cfs_rq.timeline.iter() {
-        let se = &sched.entities[entity];
+        let se = &sched.fair.entities[entity];
         let own_key = if sched.rules.sorts_by_deadline { se.deadline } else { se.vruntime };
         ensure!(se.on_rq && se.cfs_rq == id && own_key == key, "{entity:?} waits on {id:?} with {key}, but is {se:?}");
         ensure!(
@@ -84,7 +84,7 @@ fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
         ensure!(cfs_rq.curr != Some(entity), "{entity:?} runs on {id:?} and waits there");
         before = Some(key);
     }
-    let nr_curr = cfs_rq.curr.is_some_and(|curr| sched.entities[curr].on_rq) as usize;
+    let nr_curr = cfs_rq.curr.is_some_and(|curr| sched.fair.entities[curr].on_rq) as usize;
     let (nr_waiting, nr_running) = (cfs_rq.timeline.len(), cfs_rq.nr_running as usize);
     ensure!(
         nr_waiting + nr_curr == nr_running,
@@ -98,17 +98,17 @@ fn check_timeline(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
 fn check_lags(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq, kept: &VirtualTime) -> CheckResult {
     let mut recounted = VirtualTime { sum_w_vruntime: 0, sum_weight: 0, ..*kept };
     for (_, entity) in cfs_rq.timeline.iter() {
-        let se = &sched.entities[entity];
+        let se = &sched.fair.entities[entity];
         recounted.add(se.vruntime, se.weight() as i64);
     }
     ensure!(*kept == recounted, "{id:?} has {kept:?}, but its waiting entities add up to {recounted:?}");
     let has_slices = cfs_rq.slice_tree.min_slice().is_some();
     ensure!(has_slices != cfs_rq.timeline.is_empty(), "the slices of {id:?} are not those of its waiting entities");
-    let running = cfs_rq.curr.filter(|curr| sched.entities[*curr].on_rq);
-    let virtual_time = kept.clone().advance(cfs_rq.running_entity(&sched.entities));
+    let running = cfs_rq.curr.filter(|curr| sched.fair.entities[*curr].on_rq);
+    let virtual_time = kept.clone().advance(cfs_rq.running_entity(&sched.fair.entities));
     let waiting = cfs_rq.timeline.iter().map(|(_, entity)| entity);
     let (mut surplus, mut weight) = (0_i128, 0_i128);
-    for se in waiting.chain(running).map(|entity| &sched.entities[entity]) {
+    for se in waiting.chain(running).map(|entity| &sched.fair.entities[entity]) {
         surplus += i128::from(se.vruntime.wrapping_sub(virtual_time) as i64) * i128::from(se.weight());
         weight += i128::from(se.weight());
     }
@@ -124,7 +124,7 @@ fn check_lags(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq, kept: &VirtualTime) ->
 fn check_marks(sched: &Sched, id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
     for (mark, entity) in [("next", cfs_rq.next), ("last", cfs_rq.last), ("skip", cfs_rq.skip)] {
         let Some(entity) = entity else { continue };
-        let se = &sched.entities[entity];
+        let se = &sched.fair.entities[entity];
         ensure!(se.on_rq && se.cfs_rq == id, "the buddy {mark} of {id:?} is {entity:?}, which is {se:?}");
     }
     Ok(())
@@ -137,16 +137,16 @@ fn check_average(id: CfsRqId, cfs_rq: &CfsRq) -> CheckResult {
 }
 
 fn check_entity(sched: &Sched, id: EntityId, se: &SchedEntity) -> CheckResult {
-    let cfs_rq = &sched.cfs_rqs[se.cfs_rq];
+    let cfs_rq = &sched.fair.cfs_rqs[se.cfs_rq];
     ensure!(se.parent == cfs_rq.entity, "{id:?} has parent {:?} on a cfs_rq of {:?}", se.parent, cfs_rq.entity);
-    let depth = se.parent.map_or(0, |parent| sched.entities[parent].depth + 1);
+    let depth = se.parent.map_or(0, |parent| sched.fair.entities[parent].depth + 1);
     ensure!(se.depth == depth, "{id:?} has depth {} below {:?}", se.depth, se.parent);
     ensure!(se.avg.period_contrib < 1024, "period_contrib of {id:?} exceeds a period: {:?}", se.avg);
     let is_migrating = se.task().is_some_and(|task| sched.tasks[task].is_migrating());
     ensure!(!se.is_delayed || se.on_rq || is_migrating, "the dequeue of {id:?} is delayed, but it is not queued");
     match se.owner {
         EntityOwner::Group(below) => {
-            let below = &sched.cfs_rqs[below];
+            let below = &sched.fair.cfs_rqs[below];
             let (all, runnable) = (u64::from(below.h_nr_running), u64::from(below.h_nr_runnable));
             // When the dequeue of a task is delayed or the task wakes up, 6.12 leaves the entities above as they are.
             let is_right =
@@ -181,7 +181,7 @@ fn check_running(sched: &Sched) -> CheckResult {
         let mut entity = is_fair.then_some(task.se);
         while let Some(id) = entity {
             let (cfs_rq, parent) = sched.place_of(id);
-            let curr = sched.cfs_rqs[cfs_rq].curr;
+            let curr = sched.fair.cfs_rqs[cfs_rq].curr;
             ensure!(
                 curr == Some(id),
                 "{:?} runs, but the running entity of {cfs_rq:?} is {curr:?}, not {id:?}",
@@ -190,7 +190,7 @@ fn check_running(sched: &Sched) -> CheckResult {
             entity = parent;
         }
     }
-    for (index, cfs_rq) in sched.cfs_rqs.iter().enumerate() {
+    for (index, cfs_rq) in sched.fair.cfs_rqs.iter().enumerate() {
         let Some(curr) = cfs_rq.curr else { continue };
         let id = CfsRqId::from_index(index);
         let running = &sched.tasks[sched.rqs[cfs_rq.cpu].curr];

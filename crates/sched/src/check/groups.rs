@@ -14,9 +14,9 @@ use alloc::vec::Vec;
 /// An entity may still have the weight of shares that were taken away, because the kernel does not update a
 /// throttled hierarchy (`update_cfs_group()`).
 pub(crate) fn check(sched: &Sched, most_shares: &mut Vec<u64>) -> CheckResult {
-    most_shares.resize(sched.groups.len(), 0);
+    most_shares.resize(sched.fair.groups.len(), 0);
     for (index, most) in most_shares.iter_mut().enumerate() {
-        *most = sched.groups[GroupId::from_index(index)].shares.max(*most);
+        *most = sched.fair.groups[GroupId::from_index(index)].shares.max(*most);
         check_group(sched, GroupId::from_index(index), *most)?;
     }
     for cpu in sched.cpu_ids() {
@@ -26,15 +26,15 @@ pub(crate) fn check(sched: &Sched, most_shares: &mut Vec<u64>) -> CheckResult {
 }
 
 fn check_group(sched: &Sched, id: GroupId, most_shares: u64) -> CheckResult {
-    let group = &sched.groups[id];
+    let group = &sched.fair.groups[id];
     let mut load_avg = 0i64;
     for cpu in sched.cpu_ids() {
         let below = sched.cfs_rq_of_group(id, cpu);
-        let cfs_rq = &sched.cfs_rqs[below];
+        let cfs_rq = &sched.fair.cfs_rqs[below];
         ensure!((cfs_rq.cpu, cfs_rq.group) == (cpu, id), "{below:?} is not the cfs_rq of {id:?} on {cpu:?}");
         load_avg = load_avg.wrapping_add(cfs_rq.tg_load_avg_contrib as i64);
         let Some(entity) = cfs_rq.entity else { continue };
-        let se = &sched.entities[entity];
+        let se = &sched.fair.entities[entity];
         ensure!(se.owner == EntityOwner::Group(below), "{entity:?} of {below:?} represents {:?}", se.owner);
         ensure!(
             cfs_rq.is_idle == group.is_idle,
@@ -61,13 +61,13 @@ fn check_group(sched: &Sched, id: GroupId, most_shares: u64) -> CheckResult {
 /// branch is unfinished.
 fn check_leaf_list(sched: &Sched, cpu: CpuId) -> CheckResult {
     ensure!(!sched.rqs[cpu].leaf_list.has_unfinished_branch(), "a branch of the list of {cpu:?} has no parent");
-    let of_cpu = (0..sched.groups.len()).map(|group| sched.cfs_rq_of_group(GroupId::from_index(group), cpu));
-    let nr_marked = of_cpu.clone().filter(|id| sched.cfs_rqs[*id].on_list()).count();
-    let members = core::iter::successors(sched.rqs[cpu].leaf_list.first(), |&id| sched.cfs_rqs[id].next_leaf());
+    let of_cpu = (0..sched.fair.groups.len()).map(|group| sched.cfs_rq_of_group(GroupId::from_index(group), cpu));
+    let nr_marked = of_cpu.clone().filter(|id| sched.fair.cfs_rqs[*id].on_list()).count();
+    let members = core::iter::successors(sched.rqs[cpu].leaf_list.first(), |&id| sched.fair.cfs_rqs[id].next_leaf());
     let mut nr_members = 0;
     for id in members.take(nr_marked + 1) {
         nr_members += 1;
-        let cfs_rq = &sched.cfs_rqs[id];
+        let cfs_rq = &sched.fair.cfs_rqs[id];
         ensure!(
             cfs_rq.on_list() && cfs_rq.cpu == cpu,
             "{id:?} is in the list of {cpu:?}, but is not marked as a member"
@@ -84,7 +84,7 @@ fn check_leaf_list(sched: &Sched, cpu: CpuId) -> CheckResult {
         "the list of {cpu:?} has length {nr_members}, but the number of marked cfs_rqs is {nr_marked}"
     );
     for id in of_cpu {
-        let cfs_rq = &sched.cfs_rqs[id];
+        let cfs_rq = &sched.fair.cfs_rqs[id];
         ensure!(
             cfs_rq.on_list() || cfs_rq.nr_running == 0 || cfs_rq.throttle_count > 0,
             "{id:?} of {cpu:?} has nr_running {} and is not in the list",
@@ -99,12 +99,12 @@ fn check_leaf_list(sched: &Sched, cpu: CpuId) -> CheckResult {
 /// A parent leaves the list once it is empty and decayed, unless the member just before it is a child. A
 /// child farther away, with another branch in between, may remain with the rest of its averages.
 fn may_be_missing(sched: &Sched, parent: CfsRqId) -> bool {
-    let parent = &sched.cfs_rqs[parent];
+    let parent = &sched.fair.cfs_rqs[parent];
     !parent.on_list() && parent.load.weight == 0 && parent.avg.is_decayed()
 }
 
 fn is_behind(sched: &Sched, id: CfsRqId, parent: CfsRqId, nr_members: usize) -> bool {
-    core::iter::successors(sched.cfs_rqs[id].next_leaf(), |&id| sched.cfs_rqs[id].next_leaf())
+    core::iter::successors(sched.fair.cfs_rqs[id].next_leaf(), |&id| sched.fair.cfs_rqs[id].next_leaf())
         .take(nr_members)
         .any(|member| member == parent)
 }

@@ -57,17 +57,19 @@ fn damage_in(series: KernelSeries, what: impl FnOnce(&mut Sched, EntityId, Entit
 
 #[test]
 fn damaged_counts_and_sums_are_found() {
-    assert!(damage(|sched, _, _| sched.cfs_rqs[CfsRqId::root(CpuId(0))].h_nr_running += 1).contains("h_nr_running: 3"));
     assert!(
-        damage(|sched, _, _| sched.cfs_rqs[CfsRqId::root(CpuId(0))].load.weight -= 1)
+        damage(|sched, _, _| sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].h_nr_running += 1).contains("h_nr_running: 3")
+    );
+    assert!(
+        damage(|sched, _, _| sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].load.weight -= 1)
             .contains("its entities add up to")
     );
     assert!(damage(|sched, _, _| sched.rqs[CpuId(0)].nr_running = 1).contains("nr_running of CpuId(0) is 1, not 2"));
     assert!(
-        damage(|sched, _, _| sched.cfs_rqs[CfsRqId::root(CpuId(0))].avg.util_est.enqueued = 7)
+        damage(|sched, _, _| sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].avg.util_est.enqueued = 7)
             .contains("estimated utilisation 7")
     );
-    assert!(damage(|sched, _, _| sched.groups[GroupId(1)].load_avg += 5).contains("its cfs_rqs contribute"));
+    assert!(damage(|sched, _, _| sched.fair.groups[GroupId(1)].load_avg += 5).contains("its cfs_rqs contribute"));
 }
 
 #[test]
@@ -76,21 +78,24 @@ fn damaged_virtual_times_and_delays_are_found() {
         |what: fn(&mut Sched, EntityId)| damage_in(KernelSeries::V6_12, |sched, _, waiting| what(sched, waiting));
     let add_up = "waiting entities add up to";
     assert!(
-        damage(|sched, _| sched.cfs_rqs[CfsRqId::root(CpuId(0))].virtual_time.sum_w_vruntime += 1).contains(add_up)
+        damage(|sched, _| sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].virtual_time.sum_w_vruntime += 1)
+            .contains(add_up)
     );
-    assert!(damage(|sched, _| sched.cfs_rqs[CfsRqId::root(CpuId(0))].virtual_time.sum_weight -= 1).contains(add_up));
-    assert!(damage(|sched, se| sched.entities[se].vruntime += 1).contains(add_up));
-    assert!(damage(|sched, se| sched.entities[se].deadline += 1).contains("waits on"));
+    assert!(
+        damage(|sched, _| sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].virtual_time.sum_weight -= 1).contains(add_up)
+    );
+    assert!(damage(|sched, se| sched.fair.entities[se].vruntime += 1).contains(add_up));
+    assert!(damage(|sched, se| sched.fair.entities[se].deadline += 1).contains("waits on"));
     let without_slices = damage(|sched, se| {
-        let slot = sched.entities[se].slice_slot;
-        sched.cfs_rqs[CfsRqId::root(CpuId(0))].slice_tree.remove(slot);
+        let slot = sched.fair.entities[se].slice_slot;
+        sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].slice_tree.remove(slot);
     });
     assert!(without_slices.contains("the slices of"), "{without_slices}");
     let (rig, running, _) = busy_in(KernelSeries::V6_12);
     let mut sched = rig.sched;
     let se = sched.task(running).se;
-    sched.entities[se].is_delayed = true;
-    sched.entities[se].on_rq = false;
+    sched.fair.entities[se].is_delayed = true;
+    sched.fair.entities[se].on_rq = false;
     assert!(sched.check_invariants().is_err());
 }
 
@@ -101,7 +106,7 @@ fn a_change_that_is_not_marked_dirty_is_found() {
         change(sched);
     };
     assert!(
-        damage(|sched, _, _| silently(sched, |s| s.cfs_rqs[CfsRqId::root(CpuId(0))].avg.load_avg += 1))
+        damage(|sched, _, _| silently(sched, |s| s.fair.cfs_rqs[CfsRqId::root(CpuId(0))].avg.load_avg += 1))
             .contains("not marked dirty")
     );
     assert!(damage(|sched, _, _| silently(sched, |s| s.max_balance_interval += 1)).contains("longest interval"));
@@ -109,31 +114,31 @@ fn a_change_that_is_not_marked_dirty_is_found() {
     assert!(damage(|sched, _, _| sched.nohz.cpus[CpuId(0)].wider = wider).contains("wider domains of CpuId(0)"));
     let (mut rig, _, _) = busy();
     rig.sched.refresh_lb_cache();
-    rig.sched.cfs_rqs[CfsRqId::root(CpuId(0))].avg.load_avg += 1;
+    rig.sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].avg.load_avg += 1;
     rig.sched.lb_cache.mark_dirty(CPU);
     assert_eq!(rig.sched.check_invariants(), Ok(()));
 }
 
 #[test]
 fn damaged_orders_and_lists_are_found() {
-    assert!(damage(|sched, _, waiting| sched.entities[waiting].vruntime += 1).contains("waits on"));
+    assert!(damage(|sched, _, waiting| sched.fair.entities[waiting].vruntime += 1).contains("waits on"));
     assert!(
-        damage(|sched, _, _| sched.cfs_rqs[CfsRqId::root(CpuId(0))].curr = None)
+        damage(|sched, _, _| sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].curr = None)
             .contains("2 entities, but 1 wait and 0 run")
     );
     assert!(
-        damage(|sched, running, _| sched.cfs_rqs[CfsRqId::root(CpuId(0))].next = Some(running))
+        damage(|sched, running, _| sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].next = Some(running))
             .contains("the buddy next of")
     );
     let unlisted = damage(|sched, _, _| {
         let cfs_rq = sched.cfs_rq_of_group(GroupId(1), CPU);
-        let State { rqs, cfs_rqs, .. } = &mut sched.state;
-        rqs[CPU].leaf_list.remove(cfs_rqs, cfs_rq);
+        let State { rqs, fair, .. } = &mut sched.state;
+        rqs[CPU].leaf_list.remove(&mut fair.cfs_rqs, cfs_rq);
     });
     assert!(unlisted.contains("is not in the list"), "{unlisted}");
     let without_parent = damage(|sched, _, _| {
-        let State { rqs, cfs_rqs, .. } = &mut sched.state;
-        rqs[CPU].leaf_list.remove(cfs_rqs, CfsRqId::root(CPU));
+        let State { rqs, fair, .. } = &mut sched.state;
+        rqs[CPU].leaf_list.remove(&mut fair.cfs_rqs, CfsRqId::root(CPU));
     });
     assert!(without_parent.contains("is not behind it"), "{without_parent}");
 }
@@ -142,7 +147,7 @@ fn damaged_orders_and_lists_are_found() {
 fn damaged_marks_are_found() {
     assert!(damage(|sched, _, _| sched.rqs[CpuId(0)].ttwu_pending = true).contains("queued wake-ups of CpuId(0) is 0"));
     assert!(damage(|sched, _, _| sched.rqs[CpuId(0)].nohz_tick_stopped = true).contains("in the mask: false"));
-    let task = |sched: &Sched, entity: EntityId| sched.entities[entity].task().expect("a task's");
+    let task = |sched: &Sched, entity: EntityId| sched.fair.entities[entity].task().expect("a task's");
     let asleep = damage(|sched, _, waiting| {
         let waiting = task(sched, waiting);
         sched.tasks[waiting].state = TaskState::Interruptible;
@@ -161,6 +166,6 @@ fn virtual_time_that_goes_back_is_found() {
     let (mut rig, _, _) = busy();
     let mut checker = InvariantChecker::default();
     assert_eq!(checker.check(&rig.sched), Ok(()));
-    rig.sched.cfs_rqs[CfsRqId::root(CpuId(0))].min_vruntime -= 1;
+    rig.sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].min_vruntime -= 1;
     assert!(checker.check(&rig.sched).expect_err("it is found").to_string().contains("went back"));
 }

@@ -59,7 +59,7 @@ impl State {
             SchedClass::Stop => self.rqs[cpu].add_nr_running(&mut self.lb_cache, &mut self.domains.root, 1),
             SchedClass::Idle => unreachable!("tasks of this class are never enqueued: {task:?}"),
         }
-        if is_after && !self.entities[self.tasks[task].se].is_delayed {
+        if is_after && !self.fair.entities[self.tasks[task].se].is_delayed {
             self.uclamp_rq_inc(cpu, task);
         }
         if self.has_throttled {
@@ -100,13 +100,13 @@ impl State {
             SchedClass::Deadline => self.put_prev_task_dl(ctx, cpu, task),
             SchedClass::Stop => {
                 let now = self.rqs[cpu].clock_task;
-                let se = &mut self.entities[self.tasks[task].se];
+                let se = &mut self.fair.entities[self.tasks[task].se];
                 se.sum_exec_runtime += now.saturating_sub(se.exec_start);
                 se.exec_start = now;
             }
             SchedClass::Idle => {
                 if self.rules.has_fair_server {
-                    let se = &mut self.entities[self.tasks[task].se];
+                    let se = &mut self.fair.entities[self.tasks[task].se];
                     let server = &mut self.tasks[fair_server(cpu)].dl;
                     server.charge_idle_time(self.rqs[cpu].clock_task, &mut se.exec_start);
                 }
@@ -160,15 +160,15 @@ impl State {
         ctx.report(Event::Migrate { task, from, to, on: ctx.cpu });
         if from != to && class == SchedClass::Fair {
             if state == TaskState::Waking && !self.rules.keeps_vruntime_absolute {
-                let min_vruntime = self.cfs_rqs[self.entities[se].cfs_rq].min_vruntime;
-                self.entities[se].make_vruntime_relative(min_vruntime);
+                let min_vruntime = self.fair.cfs_rqs[self.fair.entities[se].cfs_rq].min_vruntime;
+                self.fair.entities[se].make_vruntime_relative(min_vruntime);
             }
             if !is_migrating {
                 ctx.op_counts.touch_write(from);
                 self.remove_entity_load_avg(ctx, se);
                 self.migrate_se_pelt_lag(ctx, se);
             }
-            self.entities[se].avg.last_update_time = 0;
+            self.fair.entities[se].avg.last_update_time = 0;
         }
         if from != to && class == SchedClass::Deadline {
             self.migrate_task_rq_dl(ctx, task);
@@ -185,8 +185,8 @@ impl State {
         let cfs_rq = self.cfs_rq_of_group(group, cpu);
         let parent = self.group_entity(group, cpu);
         self.set_task_rq_fair(ctx, se, cfs_rq);
-        let depth = parent.map_or(0, |parent| self.entities[parent].depth + 1);
-        let entity = &mut self.entities[se];
+        let depth = parent.map_or(0, |parent| self.fair.entities[parent].depth + 1);
+        let entity = &mut self.fair.entities[se];
         (entity.cfs_rq, entity.parent, entity.depth) = (cfs_rq, parent, depth);
     }
 }

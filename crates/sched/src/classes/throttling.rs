@@ -35,11 +35,11 @@ impl State {
 
     /// Returns the nearest throttled group on a CPU, from `group` upwards.
     fn throttled_group(&self, mut group: GroupId, cpu: CpuId) -> Option<GroupId> {
-        if !self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy() {
+        if !self.fair.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy() {
             return None;
         }
-        while !self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].throttled {
-            group = self.groups[group].parent?;
+        while !self.fair.cfs_rqs[self.cfs_rq_of_group(group, cpu)].throttled {
+            group = self.fair.groups[group].parent?;
         }
         Some(group)
     }

@@ -45,7 +45,7 @@ impl Sched {
         if env.migration == MigrationType::Task && sd.nr_balance_failed > sd.cache_nice_tries + 2 {
             return true;
         }
-        if has_time && self.cfs_rqs[CfsRqId::root(env.src_cpu)].h_nr_running == 1 {
+        if has_time && self.fair.cfs_rqs[CfsRqId::root(env.src_cpu)].h_nr_running == 1 {
             let src = &self.rqs[env.src_cpu];
             let margin = u64::from(sd.imbalance_pct);
             if check_cpu_capacity(src, sd) && src.cpu_capacity * margin < self.rqs[env.dst_cpu].cpu_capacity * 100 {

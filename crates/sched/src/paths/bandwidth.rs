@@ -12,6 +12,7 @@ use crate::interface::probe::Event;
 use crate::paths::sched::Sched;
 use crate::state::State;
 use crate::state::calls::CallFunction;
+use crate::state::fair_tree::FairTree;
 use crate::state::timers::Timer;
 use crate::types::ids::{CfsRqId, CpuId, GroupId};
 
@@ -22,12 +23,12 @@ impl Sched {
     /// Handles the expiry of the period timer. The timer stops after a period in which no CPU drew from the
     /// pool.
     pub(crate) fn end_cfs_period(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
-        self.groups[group].bandwidth.period_running = true;
+        self.fair.groups[group].bandwidth.period_running = true;
         let resolution = self.timer_resolution_ns;
         let mut has_more = true;
         let mut round = 0;
         loop {
-            let pool = &mut self.groups[group].bandwidth;
+            let pool = &mut self.fair.groups[group].bandwidth;
             let nr_ended = pool.forward_period(ctx.now.0, resolution);
             if nr_ended == 0 {
                 break;
@@ -35,11 +36,11 @@ impl Sched {
             has_more = self.begin_cfs_period(ctx, group, nr_ended);
             round += 1;
             if round > MAX_ROUNDS {
-                self.groups[group].bandwidth.scale_up();
+                self.fair.groups[group].bandwidth.scale_up();
                 round = 0;
             }
         }
-        let pool = &mut self.groups[group].bandwidth;
+        let pool = &mut self.fair.groups[group].bandwidth;
         pool.period_active = has_more;
         pool.period_running = false;
         if has_more {
@@ -58,7 +59,7 @@ impl Sched {
     /// 4. If no cfs_rq is throttled, the pool is marked idle; the next draw clears the mark.
     /// 5. Otherwise runtime is distributed while the pool has runtime and a cfs_rq is throttled.
     fn begin_cfs_period(&mut self, ctx: &mut Ctx<'_>, group: GroupId, nr_ended: u64) -> bool {
-        let pool = &mut self.groups[group].bandwidth;
+        let pool = &mut self.fair.groups[group].bandwidth;
         if pool.limits.quota().is_none() {
             return false;
         }
@@ -72,7 +73,7 @@ impl Sched {
         }
         pool.stats.nr_throttled += nr_ended;
         self.distribute_cfs_runtime(ctx, group);
-        self.groups[group].bandwidth.idle = false;
+        self.fair.groups[group].bandwidth.idle = false;
         true
     }
 
@@ -83,11 +84,11 @@ impl Sched {
     /// pool is empty.
     fn distribute_cfs_runtime(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         if self.rules.unthrottles_asynchronously {
-            while self.distribute_once(ctx, group) && self.groups[group].bandwidth.runtime > 0 {}
+            while self.distribute_once(ctx, group) && self.fair.groups[group].bandwidth.runtime > 0 {}
             return;
         }
         loop {
-            let State { groups, cfs_rqs, .. } = &mut self.state;
+            let State { fair: FairTree { groups, cfs_rqs, .. }, .. } = &mut self.state;
             let pool = &mut groups[group].bandwidth;
             let Some(&id) = pool.throttled.front() else { return };
             let cfs_rq = &mut cfs_rqs[id];
@@ -115,12 +116,12 @@ impl Sched {
     fn distribute_once(&mut self, ctx: &mut Ctx<'_>, group: GroupId) -> bool {
         let (mut lacks_runtime, mut own) = (false, None);
         let mut is_empty = false;
-        for place in 0..self.groups[group].bandwidth.throttled.len() {
+        for place in 0..self.fair.groups[group].bandwidth.throttled.len() {
             if is_empty {
                 lacks_runtime = true;
                 break;
             }
-            let State { groups, cfs_rqs, rqs, .. } = &mut self.state;
+            let State { fair: FairTree { groups, cfs_rqs, .. }, rqs, .. } = &mut self.state;
             let pool = &mut groups[group].bandwidth;
             let id = pool.throttled[place];
             let cfs_rq = &mut cfs_rqs[id];
@@ -159,7 +160,7 @@ impl Sched {
     pub(crate) fn unthrottle_queued(&mut self, ctx: &mut Ctx<'_>) {
         let rq = self.rq_lock_clocked(ctx, ctx.cpu);
         while let Some(id) = self.rqs[ctx.cpu].unthrottle_queue.pop_front() {
-            if self.cfs_rqs[id].throttled {
+            if self.fair.cfs_rqs[id].throttled {
                 self.unthrottle_cfs_rq(ctx, &rq, id);
             }
         }
@@ -169,7 +170,7 @@ impl Sched {
     /// refilled soon.
     pub(crate) fn end_cfs_slack(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         let slice = self.bandwidth_slice_ns();
-        let pool = &mut self.groups[group].bandwidth;
+        let pool = &mut self.fair.groups[group].bandwidth;
         pool.slack_started = false;
         let is_worth_while = !pool.is_refilled_within(ctx.now.0, MIN_EXPIRATION_NS);
         if is_worth_while && pool.limits.quota().is_some() && pool.runtime > slice {

@@ -55,7 +55,7 @@ impl Sched {
         self.state.domains.apply_wide_imbalance(&self.state.tunables);
         for cpu in self.cpu_ids() {
             let idle = self.tasks[self.rqs[cpu].idle].se;
-            self.entities[idle].exec_start = now.0;
+            self.fair.entities[idle].exec_start = now.0;
         }
         self.boot_tasks(ctx);
         self.start_governors();
@@ -105,7 +105,7 @@ impl Sched {
         for cpu in self.cpu_ids() {
             let stopper = self.tasks[self.rqs[cpu].stop].se;
             let _rq = self.rq_lock_clocked(ctx, cpu);
-            let weight = self.entities[stopper].load.weight;
+            let weight = self.fair.entities[stopper].load.weight;
             self.reweight_entity(ctx, stopper, weight);
         }
         self.handle_block(ctx);

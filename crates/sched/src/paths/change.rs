@@ -78,7 +78,7 @@ impl Sched {
             self.reweight_task(ctx, task, load);
         } else {
             // The weight counts when the task is fair again, after the priority inheritance has ended.
-            self.entities[se].load = load;
+            self.fair.entities[se].load = load;
         }
         self.sched_change_end(ctx, &rq, task, taken, ReenqueueFlags::default());
         self.prio_changed(ctx, &rq, task, old_prio);
@@ -122,7 +122,7 @@ impl Sched {
         let p = &self.tasks[task];
         // A slice is 0 if it was taken from a base slice of 0.
         let keeps_flags = !matches!(policy, Policy::Deadline { .. }) || p.dl.reclaims == p.dl.next_reclaims;
-        let keeps_slice = !sets_slice || self.entities[p.se].slice == new_slice.0;
+        let keeps_slice = !sets_slice || self.fair.entities[p.se].slice == new_slice.0;
         if p.policy == policy && keeps_flags && keeps_slice {
             return Ok(());
         }
@@ -150,7 +150,7 @@ impl Sched {
         if old_class == SchedClass::Fair {
             self.reweight_task(ctx, task, load);
         } else {
-            self.entities[se].load = load;
+            self.fair.entities[se].load = load;
         }
         self.tasks[task].class = class_of(new_prio);
         if slice.is_none() {
@@ -207,7 +207,7 @@ impl Sched {
         if self.tasks[task].class == SchedClass::Fair && self.tasks[task].state != TaskState::New {
             self.detach_task_cfs_rq(ctx, task);
             let se = self.tasks[task].se;
-            self.entities[se].avg.last_update_time = 0;
+            self.fair.entities[se].avg.last_update_time = 0;
             self.tasks[task].group = group;
             self.enter_group(ctx, task, cpu);
             self.attach_task_cfs_rq(ctx, task);
@@ -329,7 +329,7 @@ impl Sched {
     /// Dequeues a task whose dequeue was delayed, if it is about to enter another class.
     pub(crate) fn end_delay_for_class(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, class: SchedClass) {
         let p = &self.tasks[task];
-        if p.class != class && self.entities[p.se].is_delayed {
+        if p.class != class && self.fair.entities[p.se].is_delayed {
             let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
             self.dequeue_task(ctx, rq, task, flags);
         }
@@ -379,7 +379,7 @@ impl Sched {
     fn prio_changed_fair(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, task: TaskId, change: i32) {
         let cpu = rq.cpu();
         let p = &self.tasks[task];
-        if !p.is_queued() || self.cfs_rqs[CfsRqId::root(cpu)].nr_running == 1 {
+        if !p.is_queued() || self.fair.cfs_rqs[CfsRqId::root(cpu)].nr_running == 1 {
             return;
         }
         if self.rqs[cpu].curr != task {
@@ -480,7 +480,7 @@ impl Sched {
     fn write_slice(&mut self, se: EntityId, slice: Nanos) {
         self.nr_attribute_changes += 1;
         let base_slice_ns = self.tunables.base_slice_ns;
-        let entity = &mut self.entities[se];
+        let entity = &mut self.fair.entities[se];
         if slice > Nanos::ZERO {
             entity.set_custom_slice(slice);
         } else {
@@ -506,7 +506,7 @@ impl Sched {
         let _rq = self.rq_lock_clocked(ctx, cpu);
         self.dl_server_stop(ctx, cpu);
         let result = self.apply_server_parameters(ctx, cpu, runtime.0, period.0, false);
-        if self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0 {
+        if self.fair.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0 {
             self.dl_server_start(ctx, cpu);
         }
         result.map_err(|NoBandwidth| EBUSY)
@@ -516,17 +516,17 @@ impl Sched {
     fn is_vruntime_relative(&self, task: TaskId) -> bool {
         let p = &self.tasks[task];
         p.on_rq != OnRq::No
-            || self.entities[p.se].sum_exec_runtime == 0
+            || self.fair.entities[p.se].sum_exec_runtime == 0
             || (p.state == TaskState::Waking && p.remote_wakeup)
     }
 
     fn detach_task_cfs_rq(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let se = self.tasks[task].se;
-        let cfs_rq = self.entities[se].cfs_rq;
+        let cfs_rq = self.fair.entities[se].cfs_rq;
         if !self.rules.keeps_vruntime_absolute && !self.is_vruntime_relative(task) {
             self.place_entity_cfs(cfs_rq, se, Placement::Wakeup);
-            let min_vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
-            let entity = &mut self.entities[se];
+            let min_vruntime = self.fair.cfs_rqs[cfs_rq].min_vruntime;
+            let entity = &mut self.fair.entities[se];
             entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
         }
         self.detach_entity_cfs_rq(ctx, se);
@@ -536,8 +536,8 @@ impl Sched {
         let se = self.tasks[task].se;
         self.attach_entity_cfs_rq(ctx, se);
         if !self.rules.keeps_vruntime_absolute && !self.is_vruntime_relative(task) {
-            let min_vruntime = self.cfs_rqs[self.entities[se].cfs_rq].min_vruntime;
-            let entity = &mut self.entities[se];
+            let min_vruntime = self.fair.cfs_rqs[self.fair.entities[se].cfs_rq].min_vruntime;
+            let entity = &mut self.fair.entities[se];
             entity.vruntime = entity.vruntime.wrapping_add(min_vruntime);
         }
     }

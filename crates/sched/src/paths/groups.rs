@@ -22,26 +22,26 @@ const GROUP_TIMELINE_CAPACITY: usize = 8;
 impl Sched {
     /// Creates a task group with 1024 shares, executed on the CPU of the context.
     pub fn create_group(&mut self, ctx: &mut Ctx<'_>, parent: GroupId) -> GroupId {
-        let group = GroupId::from_index(self.groups.len());
-        let next_sibling = self.groups[parent].first_child.replace(group);
-        let uclamp = self.default_clamps.groups.or_else(|| self.groups[parent].uclamp.map(Uclamp::below));
-        self.groups.push(TaskGroup { next_sibling, uclamp, ..TaskGroup::new(Some(parent)) });
+        let group = GroupId::from_index(self.fair.groups.len());
+        let next_sibling = self.fair.groups[parent].first_child.replace(group);
+        let uclamp = self.default_clamps.groups.or_else(|| self.fair.groups[parent].uclamp.map(Uclamp::below));
+        self.fair.groups.push(TaskGroup { next_sibling, uclamp, ..TaskGroup::new(Some(parent)) });
         for cpu in self.cpu_ids() {
-            let cfs_rq = CfsRqId::from_index(self.cfs_rqs.len());
+            let cfs_rq = CfsRqId::from_index(self.fair.cfs_rqs.len());
             let parent_cfs_rq = self.cfs_rq_of_group(parent, cpu);
-            let parent_entity = self.cfs_rqs[parent_cfs_rq].entity;
-            let entity = EntityId::from_index(self.entities.len());
+            let parent_entity = self.fair.cfs_rqs[parent_cfs_rq].entity;
+            let entity = EntityId::from_index(self.fair.entities.len());
             let mut se = SchedEntity::new(EntityOwner::Group(cfs_rq), parent_cfs_rq);
             se.parent = parent_entity;
-            se.depth = parent_entity.map_or(0, |parent| self.entities[parent].depth + 1);
-            self.entities.push(se);
+            se.depth = parent_entity.map_or(0, |parent| self.fair.entities[parent].depth + 1);
+            self.fair.entities.push(se);
             let mut queue = CfsRq::new(cpu, group);
             queue.timeline = Timeline::with_capacity(GROUP_TIMELINE_CAPACITY);
             if self.rules.propagates_min_slice {
                 queue.slice_tree = SliceTree::with_capacity(GROUP_TIMELINE_CAPACITY);
             }
             queue.entity = Some(entity);
-            self.cfs_rqs.push(queue);
+            self.fair.cfs_rqs.push(queue);
         }
         for cpu in self.cpu_ids() {
             let _rq = self.rq_lock_clocked(ctx, cpu);
@@ -74,7 +74,7 @@ impl Sched {
         }
         let is_limited = bandwidth.quota().is_some();
         let nr_cpus = self.rqs.len();
-        let pool = &mut self.groups[group].bandwidth;
+        let pool = &mut self.fair.groups[group].bandwidth;
         pool.throttled.reserve(nr_cpus);
         let before = pool.stats.burst_time;
         pool.set(bandwidth);
@@ -88,7 +88,7 @@ impl Sched {
                 continue;
             }
             let id = self.cfs_rq_of_group(group, cpu);
-            let cfs_rq = &mut self.cfs_rqs[id];
+            let cfs_rq = &mut self.fair.cfs_rqs[id];
             cfs_rq.runtime_enabled = is_limited;
             cfs_rq.runtime_remaining = 0;
             if cfs_rq.throttled {

@@ -276,7 +276,7 @@ impl Sched {
 
     /// Determines the result. A task that other CPUs have enqueued here meanwhile counts like a pulled task.
     fn newidle_result(&mut self, path: &NewIdleBalance) -> NewIdleResult {
-        let h_nr_running = self.cfs_rqs[CfsRqId::root(path.cpu)].h_nr_running;
+        let h_nr_running = self.fair.cfs_rqs[CfsRqId::root(path.cpu)].h_nr_running;
         let rq = &mut self.rqs[path.cpu];
         rq.max_idle_balance_cost = rq.max_idle_balance_cost.max(path.cost);
         if rq.nr_running != h_nr_running {

@@ -190,7 +190,7 @@ impl Sched {
     fn pick_next_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId) -> Option<TaskId> {
         let cpu = rq.cpu();
         let prev_class = self.tasks[prev].class;
-        let only_fair = self.rqs[cpu].nr_running == self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running;
+        let only_fair = self.rqs[cpu].nr_running == self.fair.cfs_rqs[CfsRqId::root(cpu)].h_nr_running;
         if prev_class <= SchedClass::Fair && only_fair {
             return self.pick_fair_or_balance(ctx, rq, prev, None);
         }
@@ -294,7 +294,7 @@ impl Sched {
             return true;
         }
         let has_work = if self.rules.fair_balance_counts_fair_only {
-            self.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0
+            self.fair.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0
         } else {
             self.rqs[cpu].nr_running > 0
         };
@@ -325,7 +325,7 @@ impl Sched {
         let stop = self.rqs[cpu].stop;
         if self.tasks[stop].is_queued() {
             let se = self.tasks[stop].se;
-            self.entities[se].exec_start = self.rqs[cpu].clock_task;
+            self.fair.entities[se].exec_start = self.rqs[cpu].clock_task;
             return stop;
         }
         if let Some(task) = self.pick_next_task_dl(ctx, cpu) {
@@ -335,7 +335,7 @@ impl Sched {
             return task;
         }
         // In 6.12, `pick_without_put` has found any fair task.
-        if self.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
+        if self.fair.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
             return self.pick_first_task(ctx, cpu);
         }
         self.pick_idle(cpu)
@@ -349,7 +349,7 @@ impl Sched {
         let idle = self.rqs[cpu].idle;
         if self.rules.has_fair_server {
             let se = self.tasks[idle].se;
-            self.entities[se].exec_start = self.rqs[cpu].clock_task;
+            self.fair.entities[se].exec_start = self.rqs[cpu].clock_task;
         }
         idle
     }

@@ -92,7 +92,7 @@ impl Sched {
         let p = &mut self.tasks[task];
         (p.state, p.is_per_cpu_kthread) = (TaskState::Interruptible, p.nr_cpus_allowed == 1);
         let se = p.se;
-        self.entities[se].avg.load_avg = 0;
+        self.fair.entities[se].avg.load_avg = 0;
         self.report_priority(ctx, task);
         task
     }

@@ -9,6 +9,7 @@ use crate::state::cpufreq::Cpufreq;
 use crate::state::cpuset::Cpuset;
 use crate::state::deadline::DlRoot;
 use crate::state::entity::SchedEntity;
+use crate::state::fair_tree::FairTree;
 use crate::state::group::TaskGroup;
 use crate::state::hotplug::Hotplug;
 use crate::state::lb_cache::LbCache;
@@ -16,8 +17,6 @@ use crate::state::new_task::NewTask;
 use crate::state::nohz::{Nohz, WiderDomains};
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::rq::slice_tree::SliceTree;
-use crate::state::rq::timeline::Timeline;
 use crate::state::rt::RtRoot;
 use crate::state::task::{OnRq, Policy, SchedClass, Task, TaskState};
 use crate::state::topology::{BuildError, BuildParams, MachineTopology, SchedDomains, build_sched_domains};
@@ -62,9 +61,7 @@ pub struct State {
     pub(crate) jiffies: u64,
     pub(crate) rqs: Arena<CpuId, Rq>,
     pub(crate) tasks: Arena<TaskId, Task>,
-    pub(crate) entities: Arena<EntityId, SchedEntity>,
-    pub(crate) cfs_rqs: Arena<CfsRqId, CfsRq>,
-    pub(crate) groups: Arena<GroupId, TaskGroup>,
+    pub(crate) fair: FairTree,
     pub(crate) domains: SchedDomains,
     pub(crate) lb_cache: LbCache,
     pub(crate) hotplug: Hotplug,
@@ -94,10 +91,6 @@ pub struct State {
     /// Shortest interval by which a timer is forwarded, in ns: the kernel's `hrtimer_resolution`.
     pub(crate) timer_resolution_ns: u64,
 }
-
-/// Tasks for which the timeline of a root cfs_rq has room from the start. A timeline may grow and never
-/// shrinks.
-const ROOT_TIMELINE_CAPACITY: usize = 32;
 
 /// Scratch masks of a CPU. Scans and load-balance passes refill them each time, so that they need not
 /// allocate.
@@ -133,9 +126,7 @@ impl State {
             jiffies,
             rqs: Arena::with_capacity(nr_cpus),
             tasks: Arena::new(),
-            entities: Arena::new(),
-            cfs_rqs: Arena::with_capacity(nr_cpus),
-            groups: Arena::new(),
+            fair: FairTree::new(nr_cpus, rules.propagates_min_slice),
             lb_cache: LbCache::new(nr_cpus, &domains),
             domains,
             hotplug: Hotplug::new(topology.clone()),
@@ -161,17 +152,10 @@ impl State {
             timer_resolution_ns: 1,
         };
         state.update_max_interval();
-        state.groups.push(TaskGroup::new(None));
         for (index, &capacity) in topology.capacity.iter().enumerate() {
             let cpu = CpuId::from_index(index);
             let (idle, stop) = (TaskId::from_index(index), TaskId::from_index(nr_cpus + index));
             state.rqs.push(Rq::new(cpu, idle, stop, capacity, jiffies));
-            let mut root = CfsRq::new(cpu, GroupId::ROOT);
-            root.timeline = Timeline::with_capacity(ROOT_TIMELINE_CAPACITY);
-            if rules.propagates_min_slice {
-                root.slice_tree = SliceTree::with_capacity(ROOT_TIMELINE_CAPACITY);
-            }
-            state.cfs_rqs.push(root);
         }
         for cpu in state.cpu_ids() {
             let idle = state.new_kernel_task(cpu, 0);
@@ -276,7 +260,7 @@ impl State {
 
     /// Root cfs_rq of a CPU.
     pub(crate) fn cfs_rq(&self, cpu: CpuId) -> &CfsRq {
-        &self.cfs_rqs[CfsRqId::root(cpu)]
+        &self.fair.cfs_rqs[CfsRqId::root(cpu)]
     }
 
     /// State of a task, in any class.
@@ -297,12 +281,12 @@ impl State {
 
     /// Fair entity of a task, which exists in every class.
     pub fn entity(&self, task: TaskId) -> &SchedEntity {
-        &self.entities[self.tasks[task].se]
+        &self.fair.entities[self.tasks[task].se]
     }
 
     /// State of a task group, which spans all CPUs.
     pub fn group(&self, group: GroupId) -> &TaskGroup {
-        &self.groups[group]
+        &self.fair.groups[group]
     }
 
     /// Sched domains, as they were built last.
@@ -329,7 +313,7 @@ impl State {
 
     #[inline]
     pub(crate) fn task_avg(&self, task: TaskId) -> &SchedAvg {
-        &self.entities[self.tasks[task].se].avg
+        &self.fair.entities[self.tasks[task].se].avg
     }
 
     /// Recomputes the longest interval between load-balance passes, after CPUs have joined or left the root

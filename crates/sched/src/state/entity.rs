@@ -173,7 +173,7 @@ impl State {
     /// cfs_rq of an entity, and the entity above it.
     #[inline]
     pub(crate) fn place_of(&self, se: EntityId) -> (CfsRqId, Option<EntityId>) {
-        let se = &self.entities[se];
+        let se = &self.fair.entities[se];
         (se.cfs_rq, se.parent)
     }
 }

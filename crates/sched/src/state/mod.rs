@@ -14,6 +14,7 @@ pub mod cpuset;
 pub mod deadline;
 pub(crate) mod dirty;
 pub mod entity;
+pub mod fair_tree;
 pub mod group;
 pub mod hotplug;
 pub(crate) mod lb_cache;

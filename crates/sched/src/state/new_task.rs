@@ -40,16 +40,16 @@ impl State {
     pub(crate) fn new_task(&mut self, new: NewTask, cpu: CpuId) -> TaskId {
         self.nr_attribute_changes += 1;
         let task = TaskId::from_index(self.tasks.len());
-        let entity = EntityId::from_index(self.entities.len());
+        let entity = EntityId::from_index(self.fair.entities.len());
         let cfs_rq = self.cfs_rq_of_group(new.group, cpu);
         let parent = self.group_entity(new.group, cpu);
         let mut se = SchedEntity::new(EntityOwner::Task(task), cfs_rq);
         se.parent = parent;
-        se.depth = parent.map_or(0, |parent| self.entities[parent].depth + 1);
+        se.depth = parent.map_or(0, |parent| self.fair.entities[parent].depth + 1);
         se.load = weight_of(new.policy, new.nice);
         // A task counts with its full load at once, but its utilisation is only guessed when it is first enqueued.
         se.avg.load_avg = scale_load_down(se.load.weight);
-        self.entities.push(se);
+        self.fair.entities.push(se);
         let nr_cpus_allowed = new.cpus_allowed.weight() as u32;
         self.tasks.push(Task {
             pid: new.pid,

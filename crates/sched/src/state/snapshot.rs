@@ -143,13 +143,13 @@ impl State {
 
     /// cfs_rqs of a CPU that have load, children before parents: the kernel's `leaf_cfs_rq_list`.
     pub fn leaf_cfs_rqs(&self, cpu: CpuId) -> impl Iterator<Item = &CfsRq> {
-        let next = |&id: &CfsRqId| self.cfs_rqs[id].next_leaf();
-        core::iter::successors(self.rqs[cpu].leaf_list.first(), next).map(|id| &self.cfs_rqs[id])
+        let next = |&id: &CfsRqId| self.fair.cfs_rqs[id].next_leaf();
+        core::iter::successors(self.rqs[cpu].leaf_list.first(), next).map(|id| &self.fair.cfs_rqs[id])
     }
 
     /// Entity that represents a cfs_rq on its parent; a root cfs_rq has none.
     pub fn entity_of_cfs_rq(&self, cfs_rq: &CfsRq) -> Option<&SchedEntity> {
-        cfs_rq.entity.map(|entity| &self.entities[entity])
+        cfs_rq.entity.map(|entity| &self.fair.entities[entity])
     }
 
     /// Number of the jiffy that began last.

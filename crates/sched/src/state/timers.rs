@@ -219,8 +219,8 @@ impl State {
             Timer::RtPeriod => Some(&mut self.rt_root.bandwidth_timer_cpu),
             Timer::DlTask(task) => Some(&mut self.tasks[task].dl.dl_timer_cpu),
             Timer::DlInactive(task) => Some(&mut self.tasks[task].dl.inactive_timer_cpu),
-            Timer::CfsPeriod(group) => Some(&mut self.groups[group].bandwidth.period_timer_cpu),
-            Timer::CfsSlack(group) => Some(&mut self.groups[group].bandwidth.slack_timer_cpu),
+            Timer::CfsPeriod(group) => Some(&mut self.fair.groups[group].bandwidth.period_timer_cpu),
+            Timer::CfsSlack(group) => Some(&mut self.fair.groups[group].bandwidth.slack_timer_cpu),
         }
     }
 }

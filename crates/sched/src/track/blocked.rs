@@ -45,25 +45,25 @@ impl State {
         let mut next = self.rqs[cpu].leaf_list.first();
         while let Some(id) = next {
             ctx.charge(KernelOp::BlockedCfsRq);
-            next = self.cfs_rqs[id].next_leaf();
+            next = self.fair.cfs_rqs[id].next_leaf();
             let now = self.cfs_rq_clock_pelt(id);
             if self.update_cfs_rq_load_avg(ctx, now, id) {
                 self.update_tg_load_avg(ctx, id);
-                if self.cfs_rqs[id].nr_running == 0 {
+                if self.fair.cfs_rqs[id].nr_running == 0 {
                     self.update_idle_cfs_rq_clock_pelt(id);
                 }
                 root_changed |= id == root;
             }
-            if let Some(se) = self.cfs_rqs[id].entity
+            if let Some(se) = self.fair.cfs_rqs[id].entity
                 && !self.skip_blocked_update(se)
             {
                 let (above, _) = self.place_of(se);
                 self.update_load_avg(ctx, above, se, UpdateLoad::TG);
             }
             if self.cfs_rq_is_decayed(id) {
-                self.rqs[cpu].leaf_list.remove(&mut self.cfs_rqs, id);
+                self.rqs[cpu].leaf_list.remove(&mut self.fair.cfs_rqs, id);
             }
-            let avg = &self.cfs_rqs[id].avg;
+            let avg = &self.fair.cfs_rqs[id].avg;
             *has_blocked |= avg.load_avg > 0 || avg.util_avg > 0;
         }
         root_changed
@@ -71,7 +71,7 @@ impl State {
 
     /// Whether a cfs_rq has no weight, no sums, and no child in the list just before it.
     pub(crate) fn cfs_rq_is_decayed(&self, id: CfsRqId) -> bool {
-        let cfs_rq = &self.cfs_rqs[id];
+        let cfs_rq = &self.fair.cfs_rqs[id];
         let has_share = self.rules.lists_cfs_rq_with_share && cfs_rq.tg_load_avg_contrib != 0;
         cfs_rq.load.weight == 0 && cfs_rq.avg.is_decayed() && !self.child_cfs_rq_on_list(id) && !has_share
     }

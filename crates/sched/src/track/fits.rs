@@ -107,7 +107,7 @@ impl State {
     /// Models `cpu_util_cfs()` (6.1).
     #[inline]
     pub(crate) fn cpu_util_cfs(&self, cpu: CpuId) -> u64 {
-        util_cfs(&self.rqs[cpu], &self.cfs_rqs[CfsRqId::root(cpu)], self.features.has(Feature::UtilEst))
+        util_cfs(&self.rqs[cpu], &self.fair.cfs_rqs[CfsRqId::root(cpu)], self.features.has(Feature::UtilEst))
     }
 
     /// Utilisation of a CPU by the fair class, or its runnable average if that is larger because tasks wait:

@@ -40,11 +40,11 @@ impl State {
         assert!(group != GroupId::ROOT, "the root group has no clamps");
         self.uclamp_used = true;
         // A user writes two files, the lower clamp first. Tasks that share a bucket with others keep its highest value.
-        let before = self.groups[group].uclamp_req.unwrap_or(ANYTHING);
+        let before = self.fair.groups[group].uclamp_req.unwrap_or(ANYTHING);
         for request in [Uclamp { min: clamps.min, ..before }, clamps] {
-            self.groups[group].uclamp_req = Some(request);
+            self.fair.groups[group].uclamp_req = Some(request);
             // Parents come before their children.
-            for index in group.index()..self.groups.len() {
+            for index in group.index()..self.fair.groups.len() {
                 self.update_group_clamps(GroupId::from_index(index));
             }
         }
@@ -52,15 +52,15 @@ impl State {
 
     /// Computes the effective clamps of a group from the requested ones and those of the group above.
     fn update_group_clamps(&mut self, id: GroupId) {
-        let group = &self.groups[id];
+        let group = &self.fair.groups[id];
         let Some(parent) = group.parent else { return };
-        let above = self.groups[parent].uclamp;
+        let above = self.fair.groups[parent].uclamp;
         if group.uclamp_req.is_none() && above.is_none() {
             return;
         }
         let above = if parent == GroupId::ROOT { ROOT } else { above.unwrap_or(ANYTHING) };
         let effective = group.uclamp_req.unwrap_or(ANYTHING).within(above);
-        if self.groups[id].uclamp.replace(effective) == Some(effective) {
+        if self.fair.groups[id].uclamp.replace(effective) == Some(effective) {
             return;
         }
         for task in (0..self.tasks.len()).map(TaskId::from_index) {

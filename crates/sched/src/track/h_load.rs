@@ -13,27 +13,27 @@ impl State {
     /// Load of a task as a share of its CPU's load.
     pub(crate) fn task_h_load(&mut self, task: TaskId) -> u64 {
         let se = self.tasks[task].se;
-        let cfs_rq = self.entities[se].cfs_rq;
+        let cfs_rq = self.fair.entities[se].cfs_rq;
         let h_load = self.cfs_rq_h_load(cfs_rq);
-        part_of(self.entities[se].avg.load_avg, h_load, self.cfs_rqs[cfs_rq].avg.load_avg)
+        part_of(self.fair.entities[se].avg.load_avg, h_load, self.fair.cfs_rqs[cfs_rq].avg.load_avg)
     }
 
     /// Load of a cfs_rq as a share of its CPU's load, computed at most once in a jiffy.
     fn cfs_rq_h_load(&mut self, id: CfsRqId) -> u64 {
-        let cfs_rq = &self.cfs_rqs[id];
+        let cfs_rq = &self.fair.cfs_rqs[id];
         if cfs_rq.last_h_load_update == self.jiffies {
             return cfs_rq.h_load;
         }
         let h_load = match cfs_rq.entity {
             None => cfs_rq.avg.load_avg,
             Some(se) => {
-                let above = self.entities[se].cfs_rq;
+                let above = self.fair.entities[se].cfs_rq;
                 let h_load_above = self.cfs_rq_h_load(above);
-                let load_above = self.cfs_rqs[above].avg.load_avg;
-                part_of(self.entities[se].avg.load_avg, h_load_above, load_above)
+                let load_above = self.fair.cfs_rqs[above].avg.load_avg;
+                part_of(self.fair.entities[se].avg.load_avg, h_load_above, load_above)
             }
         };
-        let cfs_rq = &mut self.cfs_rqs[id];
+        let cfs_rq = &mut self.fair.cfs_rqs[id];
         cfs_rq.h_load = h_load;
         cfs_rq.last_h_load_update = self.jiffies;
         h_load

@@ -30,7 +30,7 @@ impl State {
     /// Reads the load-balance statistics of a CPU from its runqueue.
     #[inline]
     pub(crate) fn lb_sample(&self, cpu: CpuId) -> LbSample {
-        let (rq, root) = (&self.rqs[cpu], &self.cfs_rqs[CfsRqId::root(cpu)]);
+        let (rq, root) = (&self.rqs[cpu], &self.fair.cfs_rqs[CfsRqId::root(cpu)]);
         LbSample {
             load: root.avg.load_avg,
             runnable: root.avg.runnable_avg,

@@ -45,7 +45,7 @@ impl State {
     /// limits of its group.
     pub fn uclamp_eff(&self, task: TaskId) -> Uclamp {
         let p = &self.tasks[task];
-        p.uclamp_active.unwrap_or_else(|| p.uclamp_within_group(&self.groups))
+        p.uclamp_active.unwrap_or_else(|| p.uclamp_within_group(&self.fair.groups))
     }
 
     /// Counts a task that is enqueued in its runqueue's clamps.
@@ -53,7 +53,7 @@ impl State {
     pub(crate) fn uclamp_rq_inc(&mut self, cpu: CpuId, task: TaskId) {
         let p = &mut self.tasks[task];
         if self.uclamp_used && has_clamps(p.class) {
-            let clamps = p.uclamp_within_group(&self.groups);
+            let clamps = p.uclamp_within_group(&self.fair.groups);
             p.uclamp_active = Some(clamps);
             self.rqs[cpu].uclamp.inc(clamps);
         }

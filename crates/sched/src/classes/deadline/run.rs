@@ -128,7 +128,7 @@ impl State {
     /// Starts a task: it was picked (`is_first`), or it continues after a change.
     pub(crate) fn set_next_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_first: bool) {
         let (rq, p) = (&mut self.rqs[cpu], &mut self.tasks[task]);
-        self.entities[p.se].exec_start = rq.clock_task;
+        self.fair.entities[p.se].exec_start = rq.clock_task;
         rq.remove_pushable_dl(&mut self.dl_root, &self.rules, task, p);
         if !is_first {
             return;
@@ -185,7 +185,7 @@ impl State {
         if p.class != SchedClass::Deadline || !p.dl.is_queued {
             return;
         }
-        let se = &mut self.entities[p.se];
+        let se = &mut self.fair.entities[p.se];
         let delta = now.wrapping_sub(se.exec_start);
         if delta as i64 > 0 {
             se.sum_exec_runtime += delta;

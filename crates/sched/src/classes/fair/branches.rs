@@ -11,19 +11,19 @@ impl State {
     /// (`find_matching_se()`).
     #[inline]
     pub(crate) fn find_matching_se(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
-        if self.entities[a].cfs_rq == self.entities[b].cfs_rq { (a, b) } else { self.climb_to_meet(a, b) }
+        if self.fair.entities[a].cfs_rq == self.fair.entities[b].cfs_rq { (a, b) } else { self.climb_to_meet(a, b) }
     }
 
     fn climb_to_meet(&self, mut a: EntityId, mut b: EntityId) -> (EntityId, EntityId) {
-        let up = |se: EntityId| self.entities[se].parent.expect("entities of one CPU meet at the root");
-        let depth = |se: EntityId| self.entities[se].depth;
+        let up = |se: EntityId| self.fair.entities[se].parent.expect("entities of one CPU meet at the root");
+        let depth = |se: EntityId| self.fair.entities[se].depth;
         while depth(a) > depth(b) {
             a = up(a);
         }
         while depth(b) > depth(a) {
             b = up(b);
         }
-        while self.entities[a].cfs_rq != self.entities[b].cfs_rq {
+        while self.fair.entities[a].cfs_rq != self.fair.entities[b].cfs_rq {
             (a, b) = (up(a), up(b));
         }
         (a, b)
@@ -42,7 +42,7 @@ impl State {
         set: impl Fn(&mut Self, &mut Ctx<'_>, CfsRqId, EntityId),
     ) {
         loop {
-            let (old_entity, new_entity) = (&self.entities[old], &self.entities[new]);
+            let (old_entity, new_entity) = (&self.fair.entities[old], &self.fair.entities[new]);
             let (old_rq, new_rq) = (old_entity.cfs_rq, new_entity.cfs_rq);
             let (old_depth, new_depth) = (old_entity.depth, new_entity.depth);
             let up = |entity: Option<EntityId>| entity.expect("branches of one CPU meet at the root");

@@ -10,13 +10,13 @@ use crate::types::ids::{CfsRqId, EntityId};
 impl State {
     /// Marks an entity and the group entities above it as next buddies, up to an idle one.
     pub(crate) fn set_next_buddy(&mut self, se: EntityId) {
-        self.mark_upwards(se, |sched, cfs_rq, se| sched.cfs_rqs[cfs_rq].next = Some(se));
+        self.mark_upwards(se, |sched, cfs_rq, se| sched.fair.cfs_rqs[cfs_rq].next = Some(se));
     }
 
     pub(super) fn mark_upwards(&mut self, se: EntityId, mark: impl Fn(&mut Self, CfsRqId, EntityId)) {
         let mut entity = Some(se);
         while let Some(se) = entity {
-            if !self.entities[se].on_rq || self.se_is_idle(se) {
+            if !self.fair.entities[se].on_rq || self.se_is_idle(se) {
                 return;
             }
             let (cfs_rq, parent) = self.place_of(se);
@@ -29,7 +29,7 @@ impl State {
     /// mark.
     #[inline]
     pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let queue = &self.cfs_rqs[cfs_rq];
+        let queue = &self.fair.cfs_rqs[cfs_rq];
         let is_marked = [queue.last, queue.next, queue.skip].map(|mark| mark == Some(se));
         if is_marked != [false; 3] {
             self.clear_marks(se, is_marked);
@@ -42,7 +42,7 @@ impl State {
             let mut entity = Some(se);
             while let Some(se) = entity {
                 let (cfs_rq, parent) = self.place_of(se);
-                let mark = field(&mut self.cfs_rqs[cfs_rq]);
+                let mark = field(&mut self.fair.cfs_rqs[cfs_rq]);
                 if *mark != Some(se) {
                     break;
                 }

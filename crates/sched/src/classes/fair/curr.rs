@@ -34,9 +34,9 @@ impl State {
     /// Starts an entity that has left the timeline of its cfs_rq.
     #[inline]
     pub(super) fn start_entity(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let queue = &mut self.cfs_rqs[cfs_rq];
+        let queue = &mut self.fair.cfs_rqs[cfs_rq];
         queue.curr = Some(se);
-        let entity = &mut self.entities[se];
+        let entity = &mut self.fair.entities[se];
         entity.exec_start = self.rqs[queue.cpu].clock_task;
         entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
     }

@@ -186,7 +186,7 @@ impl State {
     pub(crate) fn virtual_time(&self, id: CfsRqId) -> Option<&VirtualTime> {
         match self.rules.fair_is_eevdf {
             false => None,
-            true => Some(&self.cfs_rqs[id].virtual_time),
+            true => Some(&self.fair.cfs_rqs[id].virtual_time),
         }
     }
 }

@@ -83,7 +83,7 @@ impl State {
     /// Updates the averages of an entity that leaves a cfs_rq, and detaches it if its task migrates. Its marks as buddy end.
     #[inline]
     pub(super) fn detach_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
-        let owner = self.entities[se].task();
+        let owner = self.fair.entities[se].task();
         let is_migrating = owner.is_some_and(|task| self.tasks[task].is_migrating());
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { detach: is_migrating, ..UpdateLoad::TG });
         self.se_update_runnable(se);
@@ -95,7 +95,7 @@ impl State {
     #[inline]
     pub(super) fn try_list_cfs_rq(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId) -> bool {
         self.check_enqueue_throttle(ctx, cfs_rq);
-        let may_list = !self.cfs_rqs[cfs_rq].is_throttled_hierarchy();
+        let may_list = !self.fair.cfs_rqs[cfs_rq].is_throttled_hierarchy();
         if may_list {
             self.list_add_leaf_cfs_rq(cfs_rq);
         }
@@ -104,16 +104,16 @@ impl State {
 
     /// Records the number of runnable tasks that a group's entity represents (`se_update_runnable()`).
     pub(crate) fn se_update_runnable(&mut self, se: EntityId) {
-        if let Some(below) = self.entities[se].my_q() {
-            let below = &self.cfs_rqs[below];
-            self.entities[se].runnable_weight = u64::from(below.h_nr_runnable);
+        if let Some(below) = self.fair.entities[se].my_q() {
+            let below = &self.fair.cfs_rqs[below];
+            self.fair.entities[se].runnable_weight = u64::from(below.h_nr_runnable);
         }
     }
 
     #[inline(always)]
     pub(super) fn account_entity_enqueue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let is_idle = self.se_is_idle(se);
-        let (queue, entity) = (&mut self.cfs_rqs[cfs_rq], &self.entities[se]);
+        let (queue, entity) = (&mut self.fair.cfs_rqs[cfs_rq], &self.fair.entities[se]);
         queue.load.add(entity.load.weight);
         queue.nr_running += 1;
         queue.idle_nr_running += u32::from(is_idle);
@@ -124,7 +124,7 @@ impl State {
 
     pub(super) fn account_entity_dequeue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let is_idle = self.se_is_idle(se);
-        let (queue, entity) = (&mut self.cfs_rqs[cfs_rq], &self.entities[se]);
+        let (queue, entity) = (&mut self.fair.cfs_rqs[cfs_rq], &self.fair.entities[se]);
         queue.load.sub(entity.load.weight);
         queue.nr_running -= 1;
         queue.idle_nr_running -= u32::from(is_idle);

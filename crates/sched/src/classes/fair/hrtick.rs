@@ -39,7 +39,7 @@ impl State {
 
     /// Starts the slice timer for the rest of a fair task's slice. If that is over, the CPU reschedules.
     pub(super) fn hrtick_start_slice(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, slice_ns: u64) {
-        match slice_ns.checked_sub(self.entities[self.tasks[task].se].ran_ns()) {
+        match slice_ns.checked_sub(self.fair.entities[self.tasks[task].se].ran_ns()) {
             Some(rest) => self.hrtick_start(ctx, cpu, rest),
             None if self.rqs[cpu].curr == task => self.resched_curr(ctx, cpu),
             None => {}

@@ -65,7 +65,7 @@ impl State {
     pub(crate) fn reweight_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, load: LoadWeight) {
         let se = self.tasks[task].se;
         self.reweight_entity(ctx, se, load.weight);
-        self.entities[se].load.inv_weight = load.inv_weight;
+        self.fair.entities[se].load.inv_weight = load.inv_weight;
     }
 
     /// Sets the shares of a group, clamped to 2 to 262144.
@@ -73,7 +73,7 @@ impl State {
     /// # Errors
     /// If the group is the root group or an idle group.
     pub fn set_group_shares(&mut self, ctx: &mut Ctx<'_>, group: GroupId, shares: u64) -> Result<(), SharesError> {
-        if self.groups[group].is_idle {
+        if self.fair.groups[group].is_idle {
             return Err(SharesError::IdleGroup);
         }
         self.change_shares(ctx, group, scale_load(shares))
@@ -84,18 +84,18 @@ impl State {
             return Err(SharesError::RootGroup);
         }
         let shares = shares.clamp(scale_load(*SHARES_RANGE.start()), scale_load(*SHARES_RANGE.end()));
-        if self.groups[group].shares == shares {
+        if self.fair.groups[group].shares == shares {
             return Ok(());
         }
-        self.groups[group].shares = shares;
+        self.fair.groups[group].shares = shares;
         for cpu in self.cpu_ids() {
             let _rq = self.rq_lock_clocked(ctx, cpu);
             let mut entity = self.group_entity(group, cpu);
             while let Some(se) = entity {
-                let cfs_rq = self.entities[se].cfs_rq;
+                let cfs_rq = self.fair.entities[se].cfs_rq;
                 self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
                 self.update_cfs_group(ctx, se);
-                entity = self.entities[se].parent;
+                entity = self.fair.entities[se].parent;
             }
         }
         Ok(())
@@ -110,10 +110,10 @@ impl State {
         if group == GroupId::ROOT {
             return Err(SharesError::RootGroup);
         }
-        if self.groups[group].is_idle == is_idle {
+        if self.fair.groups[group].is_idle == is_idle {
             return Ok(());
         }
-        self.groups[group].is_idle = is_idle;
+        self.fair.groups[group].is_idle = is_idle;
         for cpu in self.cpu_ids() {
             self.recount_idle(group, cpu, is_idle);
         }
@@ -124,22 +124,22 @@ impl State {
     /// Recounts a group's tasks on a CPU as idle or not idle, from its cfs_rq upwards to the next idle group.
     fn recount_idle(&mut self, group: GroupId, cpu: CpuId, is_idle: bool) {
         let below = self.cfs_rq_of_group(group, cpu);
-        let queue = &mut self.cfs_rqs[below];
+        let queue = &mut self.fair.cfs_rqs[below];
         queue.is_idle = is_idle;
         let others = queue.h_nr_running - queue.idle_h_nr_running;
         let mut entity = queue.entity;
         let apply = |count: &mut u32, by: u32| *count = if is_idle { *count + by } else { *count - by };
-        if let Some(se) = entity.filter(|se| self.entities[*se].on_rq) {
-            let parent: CfsRqId = self.entities[se].cfs_rq;
-            apply(&mut self.cfs_rqs[parent].idle_nr_running, 1);
+        if let Some(se) = entity.filter(|se| self.fair.entities[*se].on_rq) {
+            let parent: CfsRqId = self.fair.entities[se].cfs_rq;
+            apply(&mut self.fair.cfs_rqs[parent].idle_nr_running, 1);
         }
-        while let Some(se) = entity.filter(|se| self.entities[*se].on_rq) {
-            let cfs_rq = &mut self.cfs_rqs[self.entities[se].cfs_rq];
+        while let Some(se) = entity.filter(|se| self.fair.entities[*se].on_rq) {
+            let cfs_rq = &mut self.fair.cfs_rqs[self.fair.entities[se].cfs_rq];
             apply(&mut cfs_rq.idle_h_nr_running, others);
             if cfs_rq.is_idle {
                 break;
             }
-            entity = self.entities[se].parent;
+            entity = self.fair.entities[se].parent;
         }
     }
 }

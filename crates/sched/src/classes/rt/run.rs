@@ -33,7 +33,7 @@ impl State {
     pub(crate) fn set_next_task_rt(&mut self, cpu: CpuId, task: TaskId) {
         let se = self.tasks[task].se;
         let rq = &mut self.rqs[cpu];
-        self.entities[se].exec_start = rq.clock_task;
+        self.fair.entities[se].exec_start = rq.clock_task;
         rq.dequeue_pushable_task(&mut self.rt_root, &self.rules, task);
     }
 
@@ -80,7 +80,7 @@ impl State {
         if curr.class != SchedClass::RealTime {
             return;
         }
-        let se = &mut self.entities[curr.se];
+        let se = &mut self.fair.entities[curr.se];
         let delta = rq.clock_task.wrapping_sub(se.exec_start);
         if delta as i64 <= 0 {
             return;

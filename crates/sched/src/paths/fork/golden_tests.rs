@@ -12,13 +12,13 @@ fn first_utilisation_of_a_new_task() {
     let (task, entity) = rig.task();
     let mut nr_compared = 0;
     for line in recording("vec-arith-core-6.1.jsonl.zst").iter().filter(|line| line["f"] == "post_init_util") {
-        let se = &mut rig.sched.entities[entity];
+        let se = &mut rig.sched.fair.entities[entity];
         se.load = LoadWeight::new(number(&line["w"]));
         se.avg = SchedAvg { load_avg: se.weight(), ..SchedAvg::default() };
-        let avg = &mut rig.sched.cfs_rqs[CfsRqId::root(CPU)].avg;
+        let avg = &mut rig.sched.fair.cfs_rqs[CfsRqId::root(CPU)].avg;
         (avg.util_avg, avg.load_avg) = (number(&line["cfs_util"]), number(&line["cfs_load"]));
         rig.sched.post_init_entity_util_avg(task);
-        let avg = &rig.sched.entities[entity].avg;
+        let avg = &rig.sched.fair.entities[entity].avg;
         let actual = (avg.util_avg, avg.runnable_avg);
         assert_eq!(actual, (number(&line["util"]), number(&line["runnable"])), "{line}");
         nr_compared += 1;

@@ -135,9 +135,9 @@ impl Sched {
     /// Unthrottles the groups with a quota on a CPU that goes offline, so that its tasks can be moved. The
     /// newest group comes first.
     fn unthrottle_offline_cfs_rqs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        for group in (1..self.groups.len()).rev().map(GroupId::from_index) {
+        for group in (1..self.fair.groups.len()).rev().map(GroupId::from_index) {
             let id = self.cfs_rq_of_group(group, cpu);
-            let cfs_rq = &mut self.cfs_rqs[id];
+            let cfs_rq = &mut self.fair.cfs_rqs[id];
             if !cfs_rq.runtime_enabled {
                 continue;
             }
@@ -152,16 +152,16 @@ impl Sched {
 
     /// Removes a CPU from the loads of all groups.
     fn clear_tg_offline_cfs_rqs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        for group in (1..self.groups.len()).map(GroupId::from_index) {
+        for group in (1..self.fair.groups.len()).map(GroupId::from_index) {
             let id = self.cfs_rq_of_group(group, cpu);
             self.clear_tg_load_avg(ctx, id);
         }
     }
 
     fn update_runtime_enabled(&mut self, cpu: CpuId) {
-        for group in (1..self.groups.len()).map(GroupId::from_index) {
+        for group in (1..self.fair.groups.len()).map(GroupId::from_index) {
             let id = self.cfs_rq_of_group(group, cpu);
-            self.cfs_rqs[id].runtime_enabled = self.groups[group].bandwidth.limits.quota().is_some();
+            self.fair.cfs_rqs[id].runtime_enabled = self.fair.groups[group].bandwidth.limits.quota().is_some();
         }
     }
 }

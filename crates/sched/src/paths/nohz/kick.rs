@@ -74,7 +74,7 @@ impl Sched {
             return KickReason::ManyTasks;
         }
         if let Some(base) = cached.base
-            && self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running >= 1
+            && self.fair.cfs_rqs[CfsRqId::root(cpu)].h_nr_running >= 1
             && check_cpu_capacity(rq, &self.domains.domains[base])
         {
             return KickReason::ReducedCapacity;

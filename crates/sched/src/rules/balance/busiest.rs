@@ -133,7 +133,7 @@ impl State {
         for cpu in self.domains.groups[group].span.iter_and(&env.cpus) {
             nr_cpus += 1;
             let rq = &self.rqs[cpu];
-            let cfs_rq = &self.cfs_rqs[CfsRqId::root(cpu)];
+            let cfs_rq = &self.fair.cfs_rqs[CfsRqId::root(cpu)];
             let nr_running = cfs_rq.h_nr_running;
             if nr_running == 0 {
                 continue;

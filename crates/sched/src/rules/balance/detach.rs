@@ -77,7 +77,7 @@ impl State {
     /// Whether a task's group is throttled at the source or at the destination (`throttled_lb_pair()`).
     fn is_throttled_pair(&self, task: TaskId, src: CpuId, dst: CpuId) -> bool {
         let group = self.tasks[task].group;
-        let is_throttled = |cpu| self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy();
+        let is_throttled = |cpu| self.fair.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy();
         is_throttled(src) || is_throttled(dst)
     }
 
@@ -92,8 +92,8 @@ impl State {
         if p.has_idle_policy() || self.domains.domains[env.sd].flags.intersects(SdFlags::SHARE_CPUCAPACITY) {
             return false;
         }
-        let se = &self.entities[p.se];
-        let cfs_rq = &self.cfs_rqs[se.cfs_rq];
+        let se = &self.fair.entities[p.se];
+        let cfs_rq = &self.fair.cfs_rqs[se.cfs_rq];
         let is_buddy = cfs_rq.next == Some(p.se) || cfs_rq.last == Some(p.se);
         if is_buddy && self.features.has(Feature::CacheHotBuddy) && self.rqs[env.dst_cpu].nr_running > 0 {
             return true;

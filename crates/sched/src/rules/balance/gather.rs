@@ -83,7 +83,7 @@ impl State {
         let mut sums = GroupSums::default();
         group.span.for_each_and(&env.cpus, |cpu| {
             sums.nr_cpus += 1;
-            let (rq, cfs_rq) = (&self.rqs[cpu], &self.cfs_rqs[CfsRqId::root(cpu)]);
+            let (rq, cfs_rq) = (&self.rqs[cpu], &self.fair.cfs_rqs[CfsRqId::root(cpu)]);
             let load = cfs_rq.avg.load_avg;
             sums.load = sums.load.wrapping_add(load);
             sums.util += self.cpu_util_cfs(cpu);

@@ -390,7 +390,7 @@ fn cache_hot_tasks_stay_until_balancing_has_failed_too_often() {
     }
     let sd = machine.sd(1, 0);
     let now = machine.sched.rqs[CpuId(0)].clock_task;
-    for se in &mut machine.sched.entities {
+    for se in &mut machine.sched.fair.entities {
         se.exec_start = now;
     }
     assert_eq!(machine.pass(1, 0, CpuIdleType::Idle).1.verdict, BalanceVerdict::Failed);
@@ -486,7 +486,7 @@ fn a_big_cpu_has_a_misfit_task_pushed_to_it() {
     let mut machine = big_little();
     let task = machine.task(0, &[0, 1, 2, 3]);
     let se = machine.sched.tasks[task].se;
-    machine.sched.entities[se].avg.util_avg = 440;
+    machine.sched.fair.entities[se].avg.util_avg = 440;
     machine.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
     assert!(machine.sched.rqs[CpuId(0)].misfit_task_load > 0);
     let (_, decision) = machine.pass(2, 0, CpuIdleType::Idle);
@@ -501,7 +501,7 @@ fn a_misfit_task_is_none_that_may_run_nowhere_else() {
     let mut machine = big_little();
     let task = machine.task(0, &[0]);
     let se = machine.sched.tasks[task].se;
-    machine.sched.entities[se].avg.util_avg = 440;
+    machine.sched.fair.entities[se].avg.util_avg = 440;
     machine.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
     assert_eq!(machine.sched.rqs[CpuId(0)].misfit_task_load, 0);
 }
@@ -511,7 +511,7 @@ fn a_misfit_task_without_load_is_noted_all_the_same() {
     let mut machine = big_little();
     let task = machine.task(0, &[0, 1, 2, 3]);
     let se = machine.sched.tasks[task].se;
-    let avg = &mut machine.sched.entities[se].avg;
+    let avg = &mut machine.sched.fair.entities[se].avg;
     (avg.util_avg, avg.load_avg) = (440, 0);
     machine.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
     assert_eq!((machine.sched.task_h_load(task), machine.sched.rqs[CpuId(0)].misfit_task_load), (0, 1));

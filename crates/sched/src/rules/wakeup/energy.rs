@@ -271,7 +271,7 @@ impl State {
     /// Returns the utilisation of a CPU if a task were on `dst`, or on no CPU at all. `boosted` is the runnable average
     /// instead, if that is larger (6.12).
     fn cpu_util_next(&self, cpu: CpuId, task: TaskId, dst: Option<CpuId>, boosted: bool) -> u64 {
-        let (sum, own) = (&self.cfs_rqs[CfsRqId::root(cpu)].avg, self.task_avg(task));
+        let (sum, own) = (&self.fair.cfs_rqs[CfsRqId::root(cpu)].avg, self.task_avg(task));
         let (is_here, comes) = (self.tasks[task].cpu == cpu, dst == Some(cpu));
         let mut util = match (is_here, comes) {
             (true, false) => sum.util_avg.saturating_sub(own.util_avg),

@@ -32,7 +32,7 @@ impl RecordedState {
         let waker = &mut self.sched.tasks[curr];
         (waker.wakee_flips, waker.last_wakee, waker.wakee_flip_decay_ts) = (waker_flips, Some(wakee), jiffies);
         let se = self.sched.tasks[wakee].se;
-        let se = &mut self.sched.entities[se];
+        let se = &mut self.sched.fair.entities[se];
         se.cfs_rq = crate::types::ids::CfsRqId(prev.0);
         se.avg = Default::default();
         se.avg.util_avg = case.number("util") as u64;

@@ -139,7 +139,7 @@ impl State {
             let own = self.task_running_on_cpu(cpu, task);
             let nr_running = self.rqs[cpu].nr_running - own;
             stats.sum_nr_running += nr_running;
-            stats.sum_h_nr_running += self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running - own;
+            stats.sum_h_nr_running += self.fair.cfs_rqs[CfsRqId::root(cpu)].h_nr_running - own;
             stats.idle_cpus += u32::from(nr_running == 0 && self.idle_cpu_without(cpu, task));
             if stats.group_misfit_task_load > 0 && self.task_fits_cpu(task, cpu) {
                 stats.group_misfit_task_load = 0;

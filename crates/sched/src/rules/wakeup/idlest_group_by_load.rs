@@ -144,18 +144,18 @@ impl State {
     }
 
     fn runnable_load(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs_rq = &self.cfs_rqs[cfs_rq];
+        let cfs_rq = &self.fair.cfs_rqs[cfs_rq];
         let waiting: u64 = cfs_rq.timeline.iter().map(|(_, se)| self.runnable_load_of_entity(se)).sum();
         waiting + cfs_rq.curr.map_or(0, |se| self.runnable_load_of_entity(se))
     }
 
     fn runnable_load_of_entity(&self, se: EntityId) -> u64 {
-        let se = &self.entities[se];
+        let se = &self.fair.entities[se];
         let load = se.avg.load_avg;
         match se.my_q() {
             None => load,
             Some(inner) => {
-                let all = self.cfs_rqs[inner].avg.load_avg.max(1);
+                let all = self.fair.cfs_rqs[inner].avg.load_avg.max(1);
                 load * self.runnable_load(inner).min(all) / all
             }
         }

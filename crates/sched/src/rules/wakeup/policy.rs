@@ -124,7 +124,7 @@ impl State {
             is_idle: self.is_idle_for_wakeup(cpu),
             nr_running: rq.nr_running,
             util: self.cpu_util_cfs(cpu),
-            load: self.cfs_rqs[CfsRqId::root(cpu)].avg.load_avg,
+            load: self.fair.cfs_rqs[CfsRqId::root(cpu)].avg.load_avg,
             capacity_orig: rq.cpu_capacity_orig,
             capacity: rq.cpu_capacity,
         }

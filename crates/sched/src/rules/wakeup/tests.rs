@@ -68,7 +68,7 @@ fn energy_aware(cpu: u32, util: u64) -> WakeupTestMachine {
         machine.sched.set_frequency_domain(domain).expect("the CPUs are in no other domain");
     }
     machine.sched.start_governors();
-    machine.sched.cfs_rqs[CfsRqId::from_index(cpu as usize)].avg.util_avg = util;
+    machine.sched.fair.cfs_rqs[CfsRqId::from_index(cpu as usize)].avg.util_avg = util;
     machine
 }
 
@@ -122,21 +122,21 @@ impl WakeupTestMachine {
             (rq.curr, rq.nr_running, rq.idle_stamp) = (runner, 1, 0);
             self.sched.tasks[runner].cpu = CpuId(cpu);
             let se = self.sched.tasks[runner].se;
-            self.sched.entities[se].cfs_rq = CfsRqId::root(CpuId(cpu));
-            let cfs_rq = &mut self.sched.cfs_rqs[CfsRqId::from_index(cpu as usize)];
+            self.sched.fair.entities[se].cfs_rq = CfsRqId::root(CpuId(cpu));
+            let cfs_rq = &mut self.sched.fair.cfs_rqs[CfsRqId::from_index(cpu as usize)];
             (cfs_rq.nr_running, cfs_rq.h_nr_running, cfs_rq.avg.load_avg) = (1, 1, 1024);
         }
         self
     }
 
     fn load(mut self, cpu: u32, load: u64) -> Self {
-        self.sched.cfs_rqs[CfsRqId::from_index(cpu as usize)].avg.load_avg = load;
+        self.sched.fair.cfs_rqs[CfsRqId::from_index(cpu as usize)].avg.load_avg = load;
         self
     }
 
     fn util(mut self, util: u64) -> Self {
         let se = self.sched.tasks[self.task].se;
-        self.sched.entities[se].avg.util_avg = util;
+        self.sched.fair.entities[se].avg.util_avg = util;
         self
     }
 
@@ -210,7 +210,7 @@ impl WakeupTestMachine {
         let task = self.task;
         self.sched.tasks[task].cpu = CpuId(prev);
         let se = self.sched.tasks[task].se;
-        self.sched.entities[se].cfs_rq = CfsRqId::root(CpuId(prev));
+        self.sched.fair.entities[se].cfs_rq = CfsRqId::root(CpuId(prev));
         let (cpu, DecisionLog(decisions)) =
             self.with_ctx(this_cpu, |sched, ctx| sched.select_at_once(ctx, task, CpuId(prev), flags));
         assert_eq!(decisions.len(), 1, "a selection reports one decision");
@@ -353,7 +353,7 @@ fn wake_affine_needs_less_load_here_but_half_the_margin_is_in_favour_of_here() {
 #[test]
 fn a_cpu_with_only_sched_idle_tasks_counts_as_idle() {
     let mut machine = flat().busy(&[0, 1, 2, 3]);
-    machine.sched.cfs_rqs[CfsRqId::root(CpuId(2))].idle_h_nr_running = 1;
+    machine.sched.fair.cfs_rqs[CfsRqId::root(CpuId(2))].idle_h_nr_running = 1;
     let decision = machine.select(WAKE);
     assert_eq!((decision.rule, decision.cpu), (WakeRule::IdleCpu, CpuId(2)));
 }
@@ -557,8 +557,8 @@ fn a_task_that_begins_another_program_does_not_count_itself_as_work() {
     machine.task = machine.sched.curr(CpuId(0));
     machine.sched.tasks[machine.task].on_rq = crate::state::task::OnRq::Queued;
     let se = machine.sched.tasks[machine.task].se;
-    machine.sched.entities[se].avg.last_update_time = 1;
-    machine.sched.cfs_rqs[CfsRqId::root(CpuId(0))].avg.last_update_time = 1;
+    machine.sched.fair.entities[se].avg.last_update_time = 1;
+    machine.sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].avg.last_update_time = 1;
     let exec = WakeFlags { fork: false, exec: true, ..FORK };
     assert_eq!(machine.select(exec).rule, WakeRule::SlowPathStays);
     machine.sched.rqs[CpuId(0)].nr_running = 2;
@@ -587,8 +587,8 @@ fn by_load(topology: MachineTopology, loads: &[(u64, u64)]) -> WakeupTestMachine
             machine = machine.busy(&[cpu as u32]);
             let runner = machine.sched.rqs[CpuId::from_index(cpu)].curr;
             let se = machine.sched.tasks[runner].se;
-            machine.sched.entities[se].avg.load_avg = runnable;
-            machine.sched.cfs_rqs[CfsRqId::from_index(cpu)].curr = Some(se);
+            machine.sched.fair.entities[se].avg.load_avg = runnable;
+            machine.sched.fair.cfs_rqs[CfsRqId::from_index(cpu)].curr = Some(se);
         }
         machine = machine.load(cpu as u32, load);
     }
@@ -644,7 +644,7 @@ fn before_5_5_exec_looks_for_room_first() {
     let exec = |util: u64, used: [u64; 4]| {
         let mut machine = by_load(topology(4, 1, 4, 4), &[(0, 0); 4]).util(util);
         for (cpu, used) in used.into_iter().enumerate() {
-            machine.sched.cfs_rqs[CfsRqId::from_index(cpu)].avg.util_avg = used;
+            machine.sched.fair.cfs_rqs[CfsRqId::from_index(cpu)].avg.util_avg = used;
         }
         machine.select(EXEC).cpu.0
     };
@@ -661,7 +661,7 @@ fn before_5_5_an_idle_cpu_comes_before_one_that_runs_only_idle_tasks() {
     for (by_load, expected) in [(true, 3), (false, 2)] {
         let mut machine = WakeupTestMachine::new(topology(4, 1, 2, 2)).busy(&[0, 1, 2]);
         machine.sched.tunables.changes.fork_by_load = by_load;
-        let cfs_rq = &mut machine.sched.cfs_rqs[CfsRqId::root(CpuId(2))];
+        let cfs_rq = &mut machine.sched.fair.cfs_rqs[CfsRqId::root(CpuId(2))];
         (cfs_rq.idle_nr_running, cfs_rq.idle_h_nr_running) = (1, 1);
         machine.with_ctx(0, |sched, _| sched.refresh_lb_cache());
         let group = machine.sched.domains.chain(CpuId(0)).last().expect("nodes");
@@ -680,15 +680,15 @@ fn what_is_queued_of_a_group_is_its_part_of_the_runnable_load() {
     let entity = machine.sched.group_entity(group, CpuId(1)).expect("a group has an entity on each CPU");
     let (a, b) = (new_task(&mut machine.sched), new_task(&mut machine.sched));
     let [a, b] = [a, b].map(|task| machine.sched.tasks[task].se);
-    machine.sched.entities[a].avg.load_avg = 200;
-    machine.sched.entities[b].avg.load_avg = 100;
-    machine.sched.entities[entity].avg.load_avg = 512;
-    machine.sched.cfs_rqs[inner].avg.load_avg = 400;
-    machine.sched.cfs_rqs[inner].timeline.insert(1, a);
+    machine.sched.fair.entities[a].avg.load_avg = 200;
+    machine.sched.fair.entities[b].avg.load_avg = 100;
+    machine.sched.fair.entities[entity].avg.load_avg = 512;
+    machine.sched.fair.cfs_rqs[inner].avg.load_avg = 400;
+    machine.sched.fair.cfs_rqs[inner].timeline.insert(1, a);
     assert_eq!(machine.sched.cpu_runnable_load(CpuId(1)), 0, "the group itself is not queued");
-    machine.sched.cfs_rqs[CfsRqId::root(CpuId(1))].timeline.insert(1, entity);
+    machine.sched.fair.cfs_rqs[CfsRqId::root(CpuId(1))].timeline.insert(1, entity);
     assert_eq!(machine.sched.cpu_runnable_load(CpuId(1)), 512 * 200 / 400);
-    machine.sched.cfs_rqs[inner].curr = Some(b);
+    machine.sched.fair.cfs_rqs[inner].curr = Some(b);
     assert_eq!(machine.sched.cpu_runnable_load(CpuId(1)), 512 * 300 / 400);
 }
 
@@ -755,7 +755,7 @@ fn before_6_0_a_sixteenth_of_the_energy_must_be_saved_by_leaving() {
     // Energy savings do not count where the task does not fit.
     let mut machine = energy_aware(3, 500).util(400);
     machine.sched.tunables.changes.energy_margin = true;
-    machine.sched.cfs_rqs[CfsRqId::root(CpuId(0))].avg.util_avg = 400;
+    machine.sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].avg.util_avg = 400;
     assert_eq!(machine.select_from(0, 0, WAKE).cpu, CpuId(2));
 }
 
@@ -763,9 +763,9 @@ fn before_6_0_a_sixteenth_of_the_energy_must_be_saved_by_leaving() {
 fn before_6_0_a_task_adds_nothing_where_more_is_blocked_than_it_is_remembered_for() {
     let choose = |energy_sum| {
         let mut machine = energy_aware(2, 400);
-        machine.sched.cfs_rqs[CfsRqId::root(CpuId(3))].avg.util_avg = 400;
+        machine.sched.fair.cfs_rqs[CfsRqId::root(CpuId(3))].avg.util_avg = 400;
         let se = machine.sched.tasks[machine.task].se;
-        machine.sched.entities[se].avg.util_est.enqueued = 100;
+        machine.sched.fair.entities[se].avg.util_est.enqueued = 100;
         machine.sched.tunables.changes.energy_sum = energy_sum;
         let decision = machine.select_from(0, 0, WAKE);
         (decision.rule, decision.cpu.0)

@@ -58,7 +58,7 @@ impl State {
 
     /// Number of runnable tasks of a CPU, without those whose dequeue was delayed.
     fn runnable_tasks(&self, cpu: CpuId) -> u32 {
-        let (rq, fair) = (&self.rqs[cpu], &self.cfs_rqs[CfsRqId::root(cpu)]);
+        let (rq, fair) = (&self.rqs[cpu], &self.fair.cfs_rqs[CfsRqId::root(cpu)]);
         let nr_delayed =
             if self.rules.sync_wakeup_ignores_delayed { fair.h_nr_running - fair.h_nr_runnable } else { 0 };
         rq.nr_running - nr_delayed

@@ -27,7 +27,7 @@ impl State {
         if !self.counts_on_cpu(cpu, task) {
             return self.cpu_util_cfs(cpu);
         }
-        let (sum, own) = (&self.cfs_rqs[CfsRqId::root(cpu)].avg, self.task_avg(task));
+        let (sum, own) = (&self.fair.cfs_rqs[CfsRqId::root(cpu)].avg, self.task_avg(task));
         let mut util = sum.util_avg.saturating_sub(own.util_avg);
         if self.features.has(Feature::UtilEst) {
             let p = &self.tasks[task];

@@ -62,6 +62,6 @@ impl State {
     /// Entity of a group on a CPU; the root group has none.
     #[inline]
     pub(crate) fn group_entity(&self, group: GroupId, cpu: CpuId) -> Option<EntityId> {
-        self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].entity
+        self.fair.cfs_rqs[self.cfs_rq_of_group(group, cpu)].entity
     }
 }

@@ -7,6 +7,7 @@
 //! that part ends.
 
 use crate::state::State;
+use crate::state::fair_tree::FairTree;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::types::arena::Arena;
 use crate::types::ids::CfsRqId;
@@ -38,13 +39,13 @@ impl State {
     /// 4. Any other cfs_rq is inserted behind the part of the branch added so far, which waits for the
     ///    parent.
     pub(crate) fn list_add_leaf_cfs_rq(&mut self, id: CfsRqId) -> bool {
-        let cfs_rq = &mut self.cfs_rqs[id];
+        let cfs_rq = &mut self.fair.cfs_rqs[id];
         let cpu = cfs_rq.cpu;
         if core::mem::replace(&mut cfs_rq.on_list, true) {
             return !self.rqs[cpu].leaf_list.has_unfinished_branch();
         }
         let parent = self.parent_cfs_rq(id);
-        let Self { rqs, cfs_rqs, .. } = self;
+        let Self { rqs, fair: FairTree { cfs_rqs, .. }, .. } = self;
         let list = &mut rqs[cpu].leaf_list;
         match parent {
             Some(parent) if !cfs_rqs[parent].on_list => {
@@ -66,15 +67,15 @@ impl State {
     /// Whether a child is just before this cfs_rq, or before the position that it would get:
     /// `child_cfs_rq_on_list()`.
     pub(crate) fn child_cfs_rq_on_list(&self, id: CfsRqId) -> bool {
-        let cfs_rq = &self.cfs_rqs[id];
+        let cfs_rq = &self.fair.cfs_rqs[id];
         let before = if cfs_rq.on_list { cfs_rq.leaf.prev } else { self.rqs[cfs_rq.cpu].leaf_list.tmp_alone_branch };
-        before.is_some_and(|before| self.groups[self.cfs_rqs[before].group].parent == Some(cfs_rq.group))
+        before.is_some_and(|before| self.fair.groups[self.fair.cfs_rqs[before].group].parent == Some(cfs_rq.group))
     }
 
     /// cfs_rq of the parent group on the same CPU.
     pub(crate) fn parent_cfs_rq(&self, id: CfsRqId) -> Option<CfsRqId> {
-        let cfs_rq = &self.cfs_rqs[id];
-        self.groups[cfs_rq.group].parent.map(|parent| self.cfs_rq_of_group(parent, cfs_rq.cpu))
+        let cfs_rq = &self.fair.cfs_rqs[id];
+        self.fair.groups[cfs_rq.group].parent.map(|parent| self.cfs_rq_of_group(parent, cfs_rq.cpu))
     }
 }
 

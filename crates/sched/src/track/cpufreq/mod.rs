@@ -83,7 +83,7 @@ impl State {
     #[inline]
     pub(crate) fn cfs_rq_util_change(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         if id.index() < self.rqs.len() {
-            let cpu = self.cfs_rqs[id].cpu;
+            let cpu = self.fair.cfs_rqs[id].cpu;
             self.cpufreq_update_util(ctx, cpu);
         }
     }

@@ -54,7 +54,7 @@ fn ask(sched: &mut Sched, on: u32, after_us: u64, util: u64) -> Vec<(u32, u64)> 
         policy: None,
     };
     sched.rqs[CpuId(0)].clock = now.0;
-    sched.cfs_rqs[CfsRqId::root(CpuId(0))].avg.util_avg = util;
+    sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].avg.util_avg = util;
     sched.cpufreq_update_util(&mut ctx, CpuId(0));
     let changes = effects.iter().map(|effect| match effect {
         Effect::SetFrequency { cpu, capacity, .. } => (cpu.0, *capacity),
@@ -156,7 +156,7 @@ fn a_domain_of_several_cpus_follows_the_busiest() {
     let mut sched = sched(2);
     sched.set_frequency_domain(domain(0..2, schedutil(1000, false))).expect("a domain");
     sched.boot(START);
-    sched.cfs_rqs[CfsRqId::root(CpuId(1))].avg.util_avg = 600;
+    sched.fair.cfs_rqs[CfsRqId::root(CpuId(1))].avg.util_avg = 600;
     assert_eq!(ask(&mut sched, 0, 0, 100), [(0, 819), (1, 819)]);
 }
 

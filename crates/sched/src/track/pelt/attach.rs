@@ -47,9 +47,9 @@ impl State {
     /// nothing is due, and only the two updates are counted.
     #[inline]
     pub(crate) fn update_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, how: UpdateLoad) {
-        let queue = &self.cfs_rqs[cfs_rq];
+        let queue = &self.fair.cfs_rqs[cfs_rq];
         let rq = &self.rqs[queue.cpu];
-        let entity = &self.entities[se];
+        let entity = &self.fair.entities[se];
         let now = cfs_rq_clock_pelt(queue, rq);
         let is_current = entity.avg.is_current(now)
             && queue.avg.is_current(now)
@@ -67,9 +67,9 @@ impl State {
     /// Updates the averages of an entity and its cfs_rq to `now`, without the fast path of
     /// [`State::update_load_avg`].
     fn update_load_avg_to(&mut self, ctx: &mut Ctx<'_>, now: u64, cfs_rq: CfsRqId, se: EntityId, how: UpdateLoad) {
-        let queue = &mut self.cfs_rqs[cfs_rq];
+        let queue = &mut self.fair.cfs_rqs[cfs_rq];
         let rq = &self.rqs[queue.cpu];
-        let entity = &mut self.entities[se];
+        let entity = &mut self.fair.entities[se];
         let scale = scale_of(rq, &self.tunables);
         let is_attached = entity.avg.last_update_time != 0;
         let mut refreshed = false;
@@ -91,7 +91,7 @@ impl State {
         if decayed {
             self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
         }
-        if let Some(below) = below.filter(|below| self.cfs_rqs[*below].propagate) {
+        if let Some(below) = below.filter(|below| self.fair.cfs_rqs[*below].propagate) {
             self.propagate_entity_load_avg(ctx, se, below);
             decayed = true;
         }
@@ -121,9 +121,9 @@ impl State {
     /// Models `__update_load_avg_se()`.
     #[cfg(test)]
     pub(crate) fn update_load_avg_se(&mut self, ctx: &mut Ctx<'_>, now: u64, cfs_rq: CfsRqId, id: EntityId) -> bool {
-        let queue = &self.cfs_rqs[cfs_rq];
+        let queue = &self.fair.cfs_rqs[cfs_rq];
         let scale = self.contribution_scale(queue.cpu);
-        let se = &mut self.entities[id];
+        let se = &mut self.fair.entities[id];
         let refreshed = advance_entity(ctx, se, queue.curr == Some(id), now, scale);
         if refreshed && self.features.has(Feature::UtilEst) {
             se.avg.util_est.enqueued &= !UTIL_AVG_UNCHANGED;
@@ -135,7 +135,7 @@ impl State {
     ///
     /// Models `__update_load_avg_blocked_se()`.
     pub(crate) fn update_load_avg_blocked_se(&mut self, ctx: &mut Ctx<'_>, now: u64, id: EntityId) -> bool {
-        let se = &mut self.entities[id];
+        let se = &mut self.fair.entities[id];
         let weight = se.weight();
         let refreshed = advance(ctx, &mut se.avg, now, Contribution::NONE, weight, None);
         if refreshed {
@@ -147,7 +147,7 @@ impl State {
     /// Updates a cfs_rq and subtracts the averages of entities that have left it. Returns whether anything
     /// changed.
     pub(crate) fn update_cfs_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, now: u64, id: CfsRqId) -> bool {
-        let cfs_rq = &mut self.cfs_rqs[id];
+        let cfs_rq = &mut self.fair.cfs_rqs[id];
         let scale = scale_of(&self.rqs[cfs_rq.cpu], &self.tunables);
         let advanced = advance_cfs_rq(ctx, cfs_rq, now, scale);
         if advanced.refreshed {
@@ -167,8 +167,8 @@ impl State {
     /// that when it returns to SCHED_IDLE. So load grows without bound, and wraps, if a task does this often
     /// enough.
     pub(crate) fn attach_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
-        let sums = &mut self.cfs_rqs[cfs_rq].avg;
-        let entity = &mut self.entities[se];
+        let sums = &mut self.fair.cfs_rqs[cfs_rq].avg;
+        let entity = &mut self.fair.entities[se];
         let weight = entity.weight();
         let divider = u64::from(sums.divider());
         let avg = &mut entity.avg;
@@ -186,29 +186,29 @@ impl State {
         sums.runnable_sum += avg.runnable_sum;
         let load_sum = avg.load_sum as i64;
         self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
-        self.cfs_rqs[cfs_rq].add_tg_cfs_propagate(load_sum);
+        self.fair.cfs_rqs[cfs_rq].add_tg_cfs_propagate(load_sum);
         self.cfs_rq_util_change(ctx, cfs_rq);
         self.report_cfs_rq(ctx, cfs_rq);
     }
 
     /// Subtracts the averages of an entity that leaves a cfs_rq.
     pub(crate) fn detach_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
-        let entity = &self.entities[se];
+        let entity = &self.fair.entities[se];
         let (weighted, avg) = (entity.weighted_load_sum(), entity.avg);
-        let sums = &mut self.cfs_rqs[cfs_rq].avg;
+        let sums = &mut self.fair.cfs_rqs[cfs_rq].avg;
         sums.sub_load(avg.load_avg, weighted);
         sums.sub_util(avg.util_avg, u64::from(avg.util_sum));
         sums.sub_runnable(avg.runnable_avg, avg.runnable_sum);
         self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
-        self.cfs_rqs[cfs_rq].add_tg_cfs_propagate((avg.load_sum as i64).wrapping_neg());
+        self.fair.cfs_rqs[cfs_rq].add_tg_cfs_propagate((avg.load_sum as i64).wrapping_neg());
         self.cfs_rq_util_change(ctx, cfs_rq);
         self.report_cfs_rq(ctx, cfs_rq);
     }
 
     /// Advances a blocked entity to the time of its cfs_rq's last update: `sync_entity_load_avg()`.
     pub(crate) fn sync_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
-        let cfs_rq = self.entities[se].cfs_rq;
-        let last_update_time = self.cfs_rqs[cfs_rq].avg.last_update_time;
+        let cfs_rq = self.fair.entities[se].cfs_rq;
+        let last_update_time = self.fair.cfs_rqs[cfs_rq].avg.last_update_time;
         self.update_load_avg_blocked_se(ctx, last_update_time, se);
     }
 
@@ -216,8 +216,8 @@ impl State {
     /// `remove_entity_load_avg()`.
     pub(crate) fn remove_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
         self.sync_entity_load_avg(ctx, se);
-        let entity = &self.entities[se];
-        let removed = &mut self.cfs_rqs[entity.cfs_rq].removed;
+        let entity = &self.fair.entities[se];
+        let removed = &mut self.fair.cfs_rqs[entity.cfs_rq].removed;
         removed.nr += 1;
         removed.load_avg = removed.load_avg.wrapping_add(entity.avg.load_avg);
         removed.runnable_avg += entity.avg.runnable_avg;
@@ -229,8 +229,8 @@ impl State {
     /// Models `migrate_se_pelt_lag()`. Does nothing if the CPU is busy, as its clocks are recent enough, or
     /// if the entity's cfs_rq was throttled when it became empty.
     pub(crate) fn migrate_se_pelt_lag(&mut self, ctx: &mut Ctx<'_>, id: EntityId) {
-        let se = &self.entities[id];
-        let cfs_rq = &self.cfs_rqs[se.cfs_rq];
+        let se = &self.fair.entities[id];
+        let cfs_rq = &self.fair.cfs_rqs[se.cfs_rq];
         let rq = &self.rqs[cfs_rq.cpu];
         if se.avg.is_decayed() || !rq.is_idle_task_running() || cfs_rq.throttled_pelt_idle == u64::MAX {
             return;
@@ -250,21 +250,21 @@ impl State {
     ///
     /// Models `set_task_rq_fair()`; only with ATTACH_AGE_LOAD, and only for entities that are attached.
     pub(crate) fn set_task_rq_fair(&mut self, ctx: &mut Ctx<'_>, id: EntityId, next: CfsRqId) {
-        let se = &self.entities[id];
+        let se = &self.fair.entities[id];
         if !self.features.has(Feature::AttachAgeLoad) || se.avg.last_update_time == 0 {
             return;
         }
-        let prev_time = self.cfs_rqs[se.cfs_rq].avg.last_update_time;
-        let next_time = self.cfs_rqs[next].avg.last_update_time;
+        let prev_time = self.fair.cfs_rqs[se.cfs_rq].avg.last_update_time;
+        let next_time = self.fair.cfs_rqs[next].avg.last_update_time;
         self.update_load_avg_blocked_se(ctx, prev_time, id);
-        self.entities[id].avg.last_update_time = next_time;
+        self.fair.entities[id].avg.last_update_time = next_time;
     }
 
     /// Reports refreshed averages of an entity to the observer.
     pub(crate) fn report_entity(&self, ctx: &mut Ctx<'_>, id: EntityId) {
         if ctx.wants_accounting {
-            let se = &self.entities[id];
-            let cpu = self.cfs_rqs[se.cfs_rq].cpu;
+            let se = &self.fair.entities[id];
+            let cpu = self.fair.cfs_rqs[se.cfs_rq].cpu;
             ctx.report(Event::PeltEntity { task: se.task(), cpu, weight: se.load.weight, avg: &se.avg });
         }
     }
@@ -272,7 +272,7 @@ impl State {
     /// Reports refreshed averages of a cfs_rq to the observer.
     pub(crate) fn report_cfs_rq(&self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         if ctx.wants_accounting {
-            let cfs_rq = &self.cfs_rqs[id];
+            let cfs_rq = &self.fair.cfs_rqs[id];
             ctx.report(Event::PeltCfsRq { cpu: cfs_rq.cpu, is_root: cfs_rq.entity.is_none(), avg: &cfs_rq.avg });
         }
     }

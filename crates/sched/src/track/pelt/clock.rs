@@ -44,7 +44,7 @@ impl State {
     /// Sets the clock to the task clock because the CPU goes idle, and records lost time if no idle time made
     /// up for it.
     pub(crate) fn update_idle_rq_clock_pelt(&mut self, cpu: CpuId) {
-        let fair = self.cfs_rqs[CfsRqId::root(cpu)].avg.util_sum;
+        let fair = self.fair.cfs_rqs[CfsRqId::root(cpu)].avg.util_sum;
         let rq = &mut self.rqs[cpu];
         let util_sum = fair.wrapping_add(rq.avg_rt.util_sum).wrapping_add(rq.avg_dl.util_sum);
         if util_sum >= FULL_UTIL_SUM {
@@ -62,14 +62,14 @@ impl State {
     /// Time to which averages of a cfs_rq are advanced, in ns. It stands still while the cfs_rq is throttled.
     #[inline]
     pub(crate) fn cfs_rq_clock_pelt(&self, id: CfsRqId) -> u64 {
-        let cfs_rq = &self.cfs_rqs[id];
+        let cfs_rq = &self.fair.cfs_rqs[id];
         cfs_rq_clock_pelt(cfs_rq, &self.rqs[cfs_rq.cpu])
     }
 
     /// Records for how long the clock of a cfs_rq that becomes empty has stood still:
     /// `update_idle_cfs_rq_clock_pelt()`.
     pub(crate) fn update_idle_cfs_rq_clock_pelt(&mut self, id: CfsRqId) {
-        let cfs_rq = &mut self.cfs_rqs[id];
+        let cfs_rq = &mut self.fair.cfs_rqs[id];
         cfs_rq.throttled_pelt_idle =
             if cfs_rq.throttle_count > 0 { u64::MAX } else { cfs_rq.throttled_clock_pelt_time };
     }
@@ -99,9 +99,9 @@ impl State {
     pub(crate) fn sync_throttle(&mut self, group: GroupId, cpu: CpuId) {
         let id = self.cfs_rq_of_group(group, cpu);
         let Some(parent) = self.parent_cfs_rq(id) else { return };
-        let throttle_count = self.cfs_rqs[parent].throttle_count;
+        let throttle_count = self.fair.cfs_rqs[parent].throttle_count;
         let clock_pelt = self.rq_clock_pelt(cpu);
-        let cfs_rq = &mut self.cfs_rqs[id];
+        let cfs_rq = &mut self.fair.cfs_rqs[id];
         cfs_rq.throttle_count = throttle_count;
         cfs_rq.throttled_clock_pelt = clock_pelt;
     }
@@ -110,7 +110,7 @@ impl State {
     /// Changes nothing.
     pub fn util_avg_at(&self, task: TaskId, now: Nanos) -> u64 {
         let se = self.entity(task);
-        let cfs_rq = &self.cfs_rqs[se.cfs_rq];
+        let cfs_rq = &self.fair.cfs_rqs[se.cfs_rq];
         let rq = &self.rqs[cfs_rq.cpu];
         let passed = now.0.saturating_sub(rq.clock);
         let (scale, passed) = match self.tunables.pelt_scaling {

@@ -37,8 +37,8 @@ impl OneTask {
         (rq.clock, rq.clock_task, rq.clock_pelt) = (t0, t0, t0);
         let start = SchedAvg { last_update_time: t0, ..SchedAvg::default() };
         (rq.avg_rt, rq.avg_dl) = (start, start);
-        rig.sched.entities[entity].avg = start;
-        rig.sched.cfs_rqs[CfsRqId::root(CPU)].avg = start;
+        rig.sched.fair.entities[entity].avg = start;
+        rig.sched.fair.cfs_rqs[CfsRqId::root(CPU)].avg = start;
         Self { rig, task, entity, has_rt: false }
     }
 
@@ -80,8 +80,8 @@ impl OneTask {
         };
         self.has_rt = becomes_busy && to_rt;
         let has_fair = becomes_busy && !to_rt;
-        sched.entities[self.entity].set_on_rq(has_fair);
-        let cfs_rq = &mut sched.cfs_rqs[CfsRqId::root(CPU)];
+        sched.fair.entities[self.entity].set_on_rq(has_fair);
+        let cfs_rq = &mut sched.fair.cfs_rqs[CfsRqId::root(CPU)];
         cfs_rq.curr = has_fair.then_some(self.entity);
         cfs_rq.load = LoadWeight::new(if has_fair { NICE_0_LOAD } else { 0 });
         (cfs_rq.h_nr_running, cfs_rq.h_nr_runnable) = (u32::from(has_fair), u32::from(has_fair));
@@ -106,7 +106,7 @@ fn the_clock_and_the_averages_that_follow_it() {
             cpu.update_averages();
             cpu.go(Transition::from_column(transition), has_rt != 0);
             let sched = &cpu.rig.sched;
-            let (rq, cfs) = (&sched.rqs[CPU], &sched.cfs_rqs[CfsRqId::root(CPU)].avg);
+            let (rq, cfs) = (&sched.rqs[CPU], &sched.fair.cfs_rqs[CfsRqId::root(CPU)].avg);
             let actual = [
                 before_transition,
                 rq.clock_pelt,
@@ -117,7 +117,7 @@ fn the_clock_and_the_averages_that_follow_it() {
                 u64::from(cfs.util_sum),
                 cfs.util_avg,
                 u64::from(rq.avg_rt.util_sum),
-                sched.entities[cpu.entity].avg.util_avg,
+                sched.fair.entities[cpu.entity].avg.util_avg,
             ];
             assert_eq!(actual, expected, "sequence {}, step {index}", line["seq"]);
             nr_compared += 1;
@@ -143,7 +143,7 @@ fn the_ramp_of_an_always_running_task() {
                 "kernel-clock_pelt" => {
                     cpu.pass(1_000_000, 0);
                     cpu.update_averages();
-                    cpu.rig.sched.entities[cpu.entity].avg.util_avg
+                    cpu.rig.sched.fair.entities[cpu.entity].avg.util_avg
                 }
                 "4.19style-own" => {
                     let scale = ContributionScale { frequency, capacity: SCHED_CAPACITY_SCALE };
@@ -191,7 +191,7 @@ fn the_clock_of_an_earlier_version_of_the_patch() {
             }
             (rq.clock_pelt, rq.lost_idle_time) = (clock_pelt, lost);
             cpu.update_averages();
-            let avg = &cpu.rig.sched.cfs_rqs[CfsRqId::root(CPU)].avg;
+            let avg = &cpu.rig.sched.fair.cfs_rqs[CfsRqId::root(CPU)].avg;
             let actual = [u64::from(avg.util_sum), u64::from(avg.period_contrib), avg.util_avg];
             assert_eq!(actual, expected, "sequence {}, step {index}", line["seq"]);
             cpu.go(Transition::from_column(transition), false);

@@ -42,16 +42,16 @@ fn averages_of_entities() {
         let mut rig = GoldenTestMachine::new();
         let entity = if number(&line["group"]) != 0 { rig.group().1 } else { rig.task().1 };
         let cfs_rq = CfsRqId::root(CPU);
-        rig.sched.entities[entity].avg = avg_from(columns(&line["init"]));
+        rig.sched.fair.entities[entity].avg = avg_from(columns(&line["init"]));
         for (index, step) in steps(&line).iter().enumerate() {
             let [now, blocked, on_rq, runnable_weight, weight, is_curr, refreshed, expected @ ..] = columns::<15>(step);
-            let se = &mut rig.sched.entities[entity];
+            let se = &mut rig.sched.fair.entities[entity];
             se.set_on_rq(on_rq != 0);
             if se.task().is_none() {
                 se.runnable_weight = runnable_weight;
             }
             se.load = LoadWeight::new(weight);
-            rig.sched.cfs_rqs[cfs_rq].curr = (is_curr != 0).then_some(entity);
+            rig.sched.fair.cfs_rqs[cfs_rq].curr = (is_curr != 0).then_some(entity);
             let actual = rig.with(|sched, ctx| {
                 if blocked != 0 {
                     sched.update_load_avg_blocked_se(ctx, now, entity)
@@ -59,7 +59,7 @@ fn averages_of_entities() {
                     sched.update_load_avg_se(ctx, now, cfs_rq, entity)
                 }
             });
-            check(&line, index, (actual, &rig.sched.entities[entity].avg), (refreshed, expected));
+            check(&line, index, (actual, &rig.sched.fair.entities[entity].avg), (refreshed, expected));
             nr_compared += 1;
         }
     }
@@ -72,15 +72,15 @@ fn averages_of_cfs_rqs() {
     for line in recording("pelt-cfsrq.jsonl.zst") {
         let mut rig = GoldenTestMachine::new();
         let id = CfsRqId::root(CPU);
-        rig.sched.cfs_rqs[id].avg = avg_from(columns(&line["init"]));
+        rig.sched.fair.cfs_rqs[id].avg = avg_from(columns(&line["init"]));
         for (index, step) in steps(&line).iter().enumerate() {
             let [now, weight, h_nr_running, has_curr, refreshed, expected @ ..] = columns::<13>(step);
-            let cfs_rq = &mut rig.sched.cfs_rqs[id];
+            let cfs_rq = &mut rig.sched.fair.cfs_rqs[id];
             cfs_rq.load = LoadWeight::new(weight);
             (cfs_rq.h_nr_running, cfs_rq.h_nr_runnable) = (h_nr_running as u32, h_nr_running as u32);
             cfs_rq.curr = (has_curr != 0).then_some(EntityId(0));
             let actual = rig.with(|sched, ctx| sched.update_cfs_rq_load_avg(ctx, now, id));
-            check(&line, index, (actual, &rig.sched.cfs_rqs[id].avg), (refreshed, expected));
+            check(&line, index, (actual, &rig.sched.fair.cfs_rqs[id].avg), (refreshed, expected));
             nr_compared += 1;
         }
     }

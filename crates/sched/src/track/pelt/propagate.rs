@@ -32,11 +32,11 @@ impl CfsRq {
 impl State {
     /// Propagates changed averages of the cfs_rq `below` to the group's entity `id` and its cfs_rq.
     pub(crate) fn propagate_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, id: EntityId, below: CfsRqId) {
-        let cfs_rq = self.entities[id].cfs_rq;
-        let group_cfs_rq = &mut self.cfs_rqs[below];
+        let cfs_rq = self.fair.entities[id].cfs_rq;
+        let group_cfs_rq = &mut self.fair.cfs_rqs[below];
         group_cfs_rq.propagate = false;
         let runnable_sum = group_cfs_rq.prop_runnable_sum;
-        self.cfs_rqs[cfs_rq].add_tg_cfs_propagate(runnable_sum);
+        self.fair.cfs_rqs[cfs_rq].add_tg_cfs_propagate(runnable_sum);
         self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
         self.update_tg_cfs_util(id, cfs_rq, below);
         self.update_tg_cfs_runnable(id, cfs_rq, below);
@@ -46,9 +46,9 @@ impl State {
     }
 
     fn update_tg_cfs_util(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
-        let new_avg = self.cfs_rqs[below].avg.util_avg;
-        let sums = &mut self.cfs_rqs[cfs_rq].avg;
-        let avg = &mut self.entities[se].avg;
+        let new_avg = self.fair.cfs_rqs[below].avg.util_avg;
+        let sums = &mut self.fair.cfs_rqs[cfs_rq].avg;
+        let avg = &mut self.fair.entities[se].avg;
         if new_avg == avg.util_avg {
             return;
         }
@@ -66,9 +66,9 @@ impl State {
     }
 
     fn update_tg_cfs_runnable(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
-        let new_avg = self.cfs_rqs[below].avg.runnable_avg;
-        let sums = &mut self.cfs_rqs[cfs_rq].avg;
-        let avg = &mut self.entities[se].avg;
+        let new_avg = self.fair.cfs_rqs[below].avg.runnable_avg;
+        let sums = &mut self.fair.cfs_rqs[cfs_rq].avg;
+        let avg = &mut self.fair.entities[se].avg;
         if new_avg == avg.runnable_avg {
             return;
         }
@@ -90,15 +90,15 @@ impl State {
     /// 2. After a detach below, the sum is at most the load of the cfs_rq below for each unit of weight.
     /// 3. The entity was runnable at least while it ran.
     fn update_tg_cfs_load(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
-        let below = &mut self.cfs_rqs[below];
+        let below = &mut self.fair.cfs_rqs[below];
         let attached = core::mem::take(&mut below.prop_runnable_sum);
         if attached == 0 {
             return;
         }
         let (below_weight, below_sum) = (scale_load_down(below.load.weight), below.avg.load_sum);
-        let sums = &mut self.cfs_rqs[cfs_rq].avg;
+        let sums = &mut self.fair.cfs_rqs[cfs_rq].avg;
         let divider = u64::from(sums.divider());
-        let entity = &mut self.entities[se];
+        let entity = &mut self.fair.entities[se];
         let weight = entity.weight();
         let avg = &mut entity.avg;
 
@@ -131,7 +131,7 @@ impl State {
     /// `group_load_interval_ns` ago. In 6.12 a CPU that is not active contributes nothing.
     #[inline]
     pub(crate) fn update_tg_load_avg(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        let cfs_rq = &mut self.cfs_rqs[id];
+        let cfs_rq = &mut self.fair.cfs_rqs[id];
         if cfs_rq.group == GroupId::ROOT {
             return;
         }
@@ -145,7 +145,7 @@ impl State {
         let delta = (cfs_rq.avg.load_avg as i64).wrapping_sub(cfs_rq.tg_load_avg_contrib as i64);
         if delta.unsigned_abs() > cfs_rq.tg_load_avg_contrib / 64 {
             ctx.op_counts.touch_group_write(cfs_rq.group);
-            let sum = &mut self.groups[cfs_rq.group].load_avg;
+            let sum = &mut self.fair.groups[cfs_rq.group].load_avg;
             *sum = sum.wrapping_add(delta);
             cfs_rq.tg_load_avg_contrib = cfs_rq.avg.load_avg;
             cfs_rq.last_update_tg_load_avg = ctx.sched_clock();
@@ -154,12 +154,12 @@ impl State {
 
     /// Removes the contribution of a cfs_rq from its group's load (`clear_tg_load_avg()`).
     pub(crate) fn clear_tg_load_avg(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        let cfs_rq = &mut self.cfs_rqs[id];
+        let cfs_rq = &mut self.fair.cfs_rqs[id];
         if cfs_rq.group == GroupId::ROOT {
             return;
         }
         ctx.op_counts.touch_group_write(cfs_rq.group);
-        let sum = &mut self.groups[cfs_rq.group].load_avg;
+        let sum = &mut self.fair.groups[cfs_rq.group].load_avg;
         *sum = sum.wrapping_sub(cfs_rq.tg_load_avg_contrib as i64);
         cfs_rq.tg_load_avg_contrib = 0;
         cfs_rq.last_update_tg_load_avg = ctx.sched_clock();
@@ -167,9 +167,9 @@ impl State {
 
     /// Whether a group's entity has nothing to decay and nothing to propagate: `skip_blocked_update()`.
     pub(crate) fn skip_blocked_update(&self, id: EntityId) -> bool {
-        let se = &self.entities[id];
+        let se = &self.fair.entities[id];
         let below = se.my_q().expect("called only for the entity of a group");
-        se.avg.load_avg == 0 && se.avg.util_avg == 0 && !self.cfs_rqs[below].propagate
+        se.avg.load_avg == 0 && se.avg.util_avg == 0 && !self.fair.cfs_rqs[below].propagate
     }
 }
 
@@ -193,7 +193,7 @@ mod tests {
         let cfs_rq = machine.sched.cfs_rq_of_group(group, CPU);
         let mut update = |interval_ns, now_us, load_avg| {
             machine.sched.tunables.changes.group_load_interval_ns = interval_ns;
-            machine.sched.cfs_rqs[cfs_rq].avg.load_avg = load_avg;
+            machine.sched.fair.cfs_rqs[cfs_rq].avg.load_avg = load_avg;
             machine.with(|sched, ctx| {
                 ctx.now = Nanos::from_micros(now_us);
                 ctx.op_counts.record_touches(true, 4);
@@ -201,7 +201,7 @@ mod tests {
                 let write = Touch { data: SharedData::GroupLoad(group), access: Access::Write };
                 let has_written = ctx.op_counts.touches() == [write];
                 assert!(has_written || ctx.op_counts.touches().is_empty());
-                (has_written, sched.groups[group].load_avg)
+                (has_written, sched.fair.groups[group].load_avg)
             })
         };
         assert_eq!(update(0, 5000, 640), (true, 640));
@@ -219,9 +219,9 @@ mod tests {
             let (group, _) = machine.group();
             let cfs_rq = machine.sched.cfs_rq_of_group(group, CPU);
             let update = |machine: &mut GoldenTestMachine, load_avg| {
-                machine.sched.cfs_rqs[cfs_rq].avg.load_avg = load_avg;
+                machine.sched.fair.cfs_rqs[cfs_rq].avg.load_avg = load_avg;
                 machine.with(|sched, ctx| sched.update_tg_load_avg(ctx, cfs_rq));
-                machine.sched.groups[group].load_avg
+                machine.sched.fair.groups[group].load_avg
             };
             assert_eq!(update(&mut machine, 640), 640);
             machine.with(|sched, ctx| {

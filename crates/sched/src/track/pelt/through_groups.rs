@@ -11,7 +11,7 @@ impl State {
     /// Adds the averages of an entity to its cfs_rq, and propagates them to the groups above:
     /// `attach_entity_cfs_rq()`.
     pub(crate) fn attach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::types::ids::EntityId) {
-        let cfs_rq = self.entities[se].cfs_rq;
+        let cfs_rq = self.fair.entities[se].cfs_rq;
         let skip_age = !self.features.has(crate::types::features::Feature::AttachAgeLoad);
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { skip_age, ..UpdateLoad::PLAIN });
         self.attach_entity_load_avg(ctx, cfs_rq, se);
@@ -22,10 +22,10 @@ impl State {
     /// Subtracts the averages of an entity from its cfs_rq, and propagates that to the groups above:
     /// `detach_entity_cfs_rq()`.
     pub(crate) fn detach_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::types::ids::EntityId) {
-        if self.entities[se].avg.last_update_time == 0 {
+        if self.fair.entities[se].avg.last_update_time == 0 {
             return;
         }
-        let cfs_rq = self.entities[se].cfs_rq;
+        let cfs_rq = self.fair.entities[se].cfs_rq;
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::PLAIN);
         self.detach_entity_load_avg(ctx, cfs_rq, se);
         self.update_tg_load_avg(ctx, cfs_rq);
@@ -34,19 +34,19 @@ impl State {
 
     pub(crate) fn propagate_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::types::ids::EntityId) {
         let (cfs_rq, mut above) = self.place_of(se);
-        if self.cfs_rqs[cfs_rq].throttled {
+        if self.fair.cfs_rqs[cfs_rq].throttled {
             return;
         }
-        if !self.cfs_rqs[cfs_rq].is_throttled_hierarchy() {
+        if !self.fair.cfs_rqs[cfs_rq].is_throttled_hierarchy() {
             self.list_add_leaf_cfs_rq(cfs_rq);
         }
         while let Some(se) = above {
             let (cfs_rq, parent) = self.place_of(se);
             self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
-            if self.cfs_rqs[cfs_rq].throttled {
+            if self.fair.cfs_rqs[cfs_rq].throttled {
                 break;
             }
-            if !self.cfs_rqs[cfs_rq].is_throttled_hierarchy() {
+            if !self.fair.cfs_rqs[cfs_rq].is_throttled_hierarchy() {
                 self.list_add_leaf_cfs_rq(cfs_rq);
             }
             above = parent;

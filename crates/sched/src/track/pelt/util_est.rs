@@ -13,10 +13,10 @@ impl State {
     #[inline(always)]
     pub(crate) fn util_est_enqueue(&mut self, cpu: CpuId, se: EntityId) {
         if self.features.has(Feature::UtilEst) {
-            let estimate = self.entities[se].avg.util_est.estimate() as u32;
+            let estimate = self.fair.entities[se].avg.util_est.estimate() as u32;
             let root = CfsRqId::root(cpu);
             self.lb_cache.mark_dirty(cpu);
-            let sum = &mut self.cfs_rqs[root].avg.util_est.enqueued;
+            let sum = &mut self.fair.cfs_rqs[root].avg.util_est.enqueued;
             *sum = sum.wrapping_add(estimate);
         }
     }
@@ -25,10 +25,10 @@ impl State {
     #[inline(always)]
     pub(crate) fn util_est_dequeue(&mut self, cpu: CpuId, se: EntityId) {
         if self.features.has(Feature::UtilEst) {
-            let estimate = self.entities[se].avg.util_est.estimate() as u32;
+            let estimate = self.fair.entities[se].avg.util_est.estimate() as u32;
             let root = CfsRqId::root(cpu);
             self.lb_cache.mark_dirty(cpu);
-            let sum = &mut self.cfs_rqs[root].avg.util_est.enqueued;
+            let sum = &mut self.fair.cfs_rqs[root].avg.util_est.enqueued;
             *sum = sum.saturating_sub(estimate);
         }
     }
@@ -41,7 +41,7 @@ impl State {
         }
         let fast_up = self.features.has(Feature::UtilEstFastup);
         let capacity = self.rqs[cpu].cpu_capacity_orig;
-        let avg = &mut self.entities[se].avg;
+        let avg = &mut self.fair.entities[se].avg;
         if self.rules.has_one_util_estimate {
             avg.util_est.sample_average(avg.util_avg, avg.runnable_avg, capacity);
         } else {

@@ -55,11 +55,11 @@ fn an_entity_is_attached_and_detached() {
     let mut nr_compared = 0;
     for line in arithmetic("attach_detach") {
         let [load_avg, runnable_avg, util_avg] = columns(&line["se"]);
-        let se = &mut rig.sched.entities[entity];
+        let se = &mut rig.sched.fair.entities[entity];
         se.load = LoadWeight::new(number(&line["w"]));
         se.avg = SchedAvg { load_avg, runnable_avg, util_avg, ..SchedAvg::default() };
         let [load_sum, runnable_sum, util_sum, load_avg, runnable_avg, util_avg] = columns(&line["cfs"]);
-        rig.sched.cfs_rqs[cfs_rq].avg = SchedAvg {
+        rig.sched.fair.cfs_rqs[cfs_rq].avg = SchedAvg {
             load_sum,
             runnable_sum,
             util_sum: util_sum as u32,
@@ -70,14 +70,14 @@ fn an_entity_is_attached_and_detached() {
             ..SchedAvg::default()
         };
         rig.with(|sched, ctx| sched.attach_entity_load_avg(ctx, cfs_rq, entity));
-        let avg = &mut rig.sched.entities[entity].avg;
+        let avg = &mut rig.sched.fair.entities[entity].avg;
         let attached = [avg.load_sum, avg.runnable_sum, u64::from(avg.util_sum), u64::from(avg.period_contrib)];
         assert_eq!(attached, columns(&line["se1"]), "{line}");
         let [util_sum, util_avg] = columns(&line["util2"]);
         (avg.util_sum, avg.util_avg) = (util_sum as u32, util_avg);
-        assert_eq!(sums(&rig.sched.cfs_rqs[cfs_rq].avg), columns(&line["cfs1"]), "{line}");
+        assert_eq!(sums(&rig.sched.fair.cfs_rqs[cfs_rq].avg), columns(&line["cfs1"]), "{line}");
         rig.with(|sched, ctx| sched.detach_entity_load_avg(ctx, cfs_rq, entity));
-        assert_eq!(sums(&rig.sched.cfs_rqs[cfs_rq].avg), columns(&line["cfs2"]), "{line}");
+        assert_eq!(sums(&rig.sched.fair.cfs_rqs[cfs_rq].avg), columns(&line["cfs2"]), "{line}");
         nr_compared += 1;
     }
     compared("attach_entity_load_avg, detach_entity_load_avg", nr_compared, 2000);

@@ -100,7 +100,7 @@ impl BandwidthTestMachine {
     }
 
     fn cfs_rq(&self, group: GroupId, cpu: CpuId) -> &CfsRq {
-        &self.sched.cfs_rqs[self.sched.cfs_rq_of_group(group, cpu)]
+        &self.sched.fair.cfs_rqs[self.sched.cfs_rq_of_group(group, cpu)]
     }
 
     fn clock(&self, group: GroupId, cpu: CpuId) -> u64 {

@@ -33,7 +33,7 @@ impl State {
     /// throttled.
     #[inline]
     pub(crate) fn check_cfs_rq_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) -> bool {
-        let cfs_rq = &self.cfs_rqs[id];
+        let cfs_rq = &self.fair.cfs_rqs[id];
         if !cfs_rq.runtime_enabled || cfs_rq.runtime_remaining > 0 {
             return false;
         }
@@ -44,12 +44,12 @@ impl State {
     /// cfs_rq is checked later.
     #[inline]
     pub(crate) fn check_enqueue_throttle(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        let cfs_rq = &self.cfs_rqs[id];
+        let cfs_rq = &self.fair.cfs_rqs[id];
         if !cfs_rq.runtime_enabled || cfs_rq.curr.is_some() || cfs_rq.throttled {
             return;
         }
         self.account_cfs_rq_runtime(ctx, id, 0);
-        if self.cfs_rqs[id].runtime_remaining <= 0 {
+        if self.fair.cfs_rqs[id].runtime_remaining <= 0 {
             self.throttle_cfs_rq(ctx, id);
         }
     }
@@ -67,17 +67,17 @@ impl State {
         if self.assign_cfs_rq_runtime(ctx, id, ENOUGH_TO_GO_ON) {
             return false;
         }
-        let cfs_rq = &self.cfs_rqs[id];
+        let cfs_rq = &self.fair.cfs_rqs[id];
         let (cpu, group) = (cfs_rq.cpu, cfs_rq.group);
         let tasks = TaskCounts::of(cfs_rq);
         let entity = cfs_rq.entity;
-        self.groups[group].bandwidth.throttled.push_back(id);
+        self.fair.groups[group].bandwidth.throttled.push_back(id);
         self.stop_clocks(ctx, group, cpu);
         if self.detach_branch(ctx, entity, tasks) {
             self.rqs[cpu].sub_nr_running(&mut self.lb_cache, tasks.all);
         }
         let clock = self.throttled_clock(id);
-        let cfs_rq = &mut self.cfs_rqs[id];
+        let cfs_rq = &mut self.fair.cfs_rqs[id];
         (cfs_rq.throttled, cfs_rq.throttled_clock) = (true, clock);
         ctx.report(Event::GroupThrottling { group, cpu, is_throttled: true, clock });
         self.report_fair_throttling(ctx, cpu);
@@ -94,26 +94,26 @@ impl State {
     /// 3. If it has none but still has load, it and the groups above it return to the leaf list.
     /// 4. An idle CPU that has received work reschedules.
     pub(crate) fn unthrottle_cfs_rq(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, id: CfsRqId) {
-        let cfs_rq = &mut self.cfs_rqs[id];
+        let cfs_rq = &mut self.fair.cfs_rqs[id];
         cfs_rq.throttled = false;
         let (cpu, group, entity) = (cfs_rq.cpu, cfs_rq.group, cfs_rq.entity);
         rq.assert_is_of(cpu);
         self.update_rq_clock(ctx, rq);
         let clock = self.rqs[cpu].clock;
-        let pool = &mut self.groups[group].bandwidth;
-        let since = self.cfs_rqs[id].throttled_clock.take();
+        let pool = &mut self.fair.groups[group].bandwidth;
+        let since = self.fair.cfs_rqs[id].throttled_clock.take();
         pool.stats.throttled_time += since.map_or(0, |since| clock - since);
         let place = pool.throttled.iter().position(|&other| other == id);
         pool.throttled.remove(place.expect("a throttled cfs_rq is in its group's list"));
         self.restart_clocks(ctx, group, cpu);
         ctx.report(Event::GroupThrottling { group, cpu, is_throttled: false, clock: Some(clock) });
         self.report_fair_throttling(ctx, cpu);
-        let cfs_rq = &self.cfs_rqs[id];
+        let cfs_rq = &self.fair.cfs_rqs[id];
         if cfs_rq.load.weight > 0 {
             let tasks = TaskCounts::of(cfs_rq);
-            let had_tasks = self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0;
+            let had_tasks = self.fair.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0;
             if self.attach_branch(ctx, entity, tasks) {
-                if self.rules.has_fair_server && !had_tasks && self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0 {
+                if self.rules.has_fair_server && !had_tasks && self.fair.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0 {
                     self.dl_server_start(ctx, cpu);
                 }
                 self.rqs[cpu].add_nr_running(&mut self.lb_cache, &mut self.domains.root, tasks.all);
@@ -123,7 +123,7 @@ impl State {
         } else {
             return;
         }
-        if self.rqs[cpu].is_idle_task_running() && self.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
+        if self.rqs[cpu].is_idle_task_running() && self.fair.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
             self.resched_curr(ctx, cpu);
         }
     }
@@ -134,11 +134,11 @@ impl State {
         while let Some(group) = next {
             ctx.charge(KernelOp::GroupLevel);
             let id = self.cfs_rq_of_group(group, cpu);
-            if self.cfs_rqs[id].throttle_count == 0 {
-                self.cfs_rqs[id].throttled_clock_pelt = self.rq_clock_pelt(cpu);
-                self.rqs[cpu].leaf_list.remove(&mut self.cfs_rqs, id);
+            if self.fair.cfs_rqs[id].throttle_count == 0 {
+                self.fair.cfs_rqs[id].throttled_clock_pelt = self.rq_clock_pelt(cpu);
+                self.rqs[cpu].leaf_list.remove(&mut self.fair.cfs_rqs, id);
             }
-            self.cfs_rqs[id].throttle_count += 1;
+            self.fair.cfs_rqs[id].throttle_count += 1;
             next = self.next_downwards(top, group);
         }
     }
@@ -150,7 +150,7 @@ impl State {
         while let Some(group) = next {
             ctx.charge(KernelOp::GroupLevel);
             let id = self.cfs_rq_of_group(group, cpu);
-            let cfs_rq = &mut self.cfs_rqs[id];
+            let cfs_rq = &mut self.fair.cfs_rqs[id];
             cfs_rq.throttle_count -= 1;
             if cfs_rq.throttle_count == 0 {
                 let stood = now.wrapping_sub(cfs_rq.throttled_clock_pelt);
@@ -168,13 +168,13 @@ impl State {
     fn detach_branch(&mut self, ctx: &mut Ctx<'_>, mut entity: Option<EntityId>, mut tasks: TaskCounts) -> bool {
         let mut is_last = true;
         while let Some(se) = entity {
-            if !self.entities[se].on_rq {
+            if !self.fair.entities[se].on_rq {
                 return false;
             }
             ctx.charge(KernelOp::GroupLevel);
             let (above, parent) = self.place_of(se);
             if is_last {
-                let delayed = self.entities[se].is_delayed;
+                let delayed = self.fair.entities[se].is_delayed;
                 let flags = DequeueFlags { sleep: true, special: true, delayed, ..DequeueFlags::default() };
                 self.dequeue_entity(ctx, above, se, flags);
             } else {
@@ -184,8 +184,8 @@ impl State {
             if self.se_is_idle(se) {
                 tasks.idle = tasks.all;
             }
-            self.cfs_rqs[above].count_tasks_out(tasks);
-            is_last &= self.cfs_rqs[above].load.weight == 0;
+            self.fair.cfs_rqs[above].count_tasks_out(tasks);
+            is_last &= self.fair.cfs_rqs[above].load.weight == 0;
             entity = parent;
         }
         true
@@ -198,11 +198,11 @@ impl State {
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
             let (above, parent) = self.place_of(se);
-            if self.entities[se].is_delayed {
+            if self.fair.entities[se].is_delayed {
                 let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
                 self.dequeue_entity(ctx, above, se, flags);
             }
-            is_first &= !self.entities[se].on_rq;
+            is_first &= !self.fair.entities[se].on_rq;
             if is_first {
                 self.enqueue_entity(ctx, above, se, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
             } else {
@@ -212,8 +212,8 @@ impl State {
             if self.se_is_idle(se) {
                 tasks.idle = tasks.all;
             }
-            self.cfs_rqs[above].count_tasks_in(tasks);
-            if self.cfs_rqs[above].throttled {
+            self.fair.cfs_rqs[above].count_tasks_in(tasks);
+            if self.fair.cfs_rqs[above].throttled {
                 return false;
             }
             entity = parent;

@@ -22,7 +22,7 @@ impl State {
     /// length, counted from the timer's last expiry.
     pub(crate) fn start_cfs_bandwidth(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         let resolution = self.timer_resolution_ns;
-        let pool = &mut self.groups[group].bandwidth;
+        let pool = &mut self.fair.groups[group].bandwidth;
         if pool.period_active {
             return;
         }
@@ -35,7 +35,7 @@ impl State {
     /// Starts the slack timer on the executing CPU, unless it is active or the pool is refilled soon.
     pub(crate) fn start_cfs_slack_bandwidth(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
         let now = ctx.now.0;
-        let pool = &mut self.groups[group].bandwidth;
+        let pool = &mut self.fair.groups[group].bandwidth;
         if pool.is_refilled_within(now, SLACK_PERIOD_NS + MIN_EXPIRATION_NS) || pool.slack_started {
             return;
         }

@@ -31,9 +31,9 @@ impl CfsRq {
 impl State {
     /// Charges the running entity for the time since the last charge.
     pub(super) fn update_curr_cfs(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        let queue = &mut self.cfs_rqs[id];
+        let queue = &mut self.fair.cfs_rqs[id];
         let Some(curr) = queue.curr else { return };
-        let se = &mut self.entities[curr];
+        let se = &mut self.fair.entities[curr];
         let Some(delta) = se.charge(self.rqs[queue.cpu].clock_task) else { return };
         queue.advance_min_vruntime(se.on_rq.then_some(se.vruntime));
         if let Some(task) = se.task() {
@@ -44,29 +44,30 @@ impl State {
 
     /// Advances `min_vruntime` after an entity has left.
     pub(super) fn update_min_vruntime(&mut self, id: CfsRqId) {
-        let queue = &mut self.cfs_rqs[id];
-        let running = queue.curr.map(|curr| &self.entities[curr]).filter(|curr| curr.on_rq).map(|curr| curr.vruntime);
+        let queue = &mut self.fair.cfs_rqs[id];
+        let running =
+            queue.curr.map(|curr| &self.fair.entities[curr]).filter(|curr| curr.on_rq).map(|curr| curr.vruntime);
         queue.advance_min_vruntime(running);
     }
 
     /// Adds a waiting entity to the timeline of its cfs_rq, by virtual runtime.
     #[inline]
     pub(in crate::classes::fair) fn insert_into_timeline_cfs(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let vruntime = self.entities[se].vruntime;
-        self.cfs_rqs[cfs_rq].timeline.insert(vruntime, se);
+        let vruntime = self.fair.entities[se].vruntime;
+        self.fair.cfs_rqs[cfs_rq].timeline.insert(vruntime, se);
     }
 
     /// Removes a waiting entity from the timeline of its cfs_rq.
     #[inline]
     pub(super) fn remove_from_timeline_cfs(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let vruntime = self.entities[se].vruntime;
-        self.cfs_rqs[cfs_rq].timeline.remove(vruntime, se);
+        let vruntime = self.fair.entities[se].vruntime;
+        self.fair.cfs_rqs[cfs_rq].timeline.remove(vruntime, se);
     }
 
     /// Makes an entity the running one of its cfs_rq.
     pub(super) fn set_next_entity_cfs(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         self.clear_buddies(cfs_rq, se);
-        if self.entities[se].on_rq {
+        if self.fair.entities[se].on_rq {
             self.remove_from_timeline_cfs(cfs_rq, se);
             self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
         }
@@ -76,7 +77,7 @@ impl State {
     /// Stops the running entity of a cfs_rq. It waits again if it is still runnable. A cfs_rq without runtime
     /// is throttled here.
     pub(super) fn put_prev_entity_cfs(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, prev: EntityId) {
-        let on_rq = self.entities[prev].on_rq;
+        let on_rq = self.fair.entities[prev].on_rq;
         if on_rq {
             self.update_curr_cfs(ctx, cfs_rq);
         }
@@ -85,7 +86,7 @@ impl State {
             self.insert_into_timeline_cfs(cfs_rq, prev);
             self.update_load_avg(ctx, cfs_rq, prev, UpdateLoad::PLAIN);
         }
-        self.cfs_rqs[cfs_rq].curr = None;
+        self.fair.cfs_rqs[cfs_rq].curr = None;
     }
 
     /// Makes a task and the group entities above it the running ones (`set_next_task_fair()`).

@@ -35,14 +35,14 @@ impl State {
         let mut entity = Some(first);
         let mut entity_flags = flags;
         while let Some(se) = entity {
-            let queued = &self.entities[se];
+            let queued = &self.fair.entities[se];
             if queued.on_rq {
                 break;
             }
             ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = (queued.cfs_rq, queued.parent);
             self.enqueue_entity_cfs(ctx, cfs_rq, se, entity_flags);
-            let queue = &mut self.cfs_rqs[cfs_rq];
+            let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_in(&mut counted);
             if queue.throttled {
                 return self.hrtick_update_cfs(ctx, cpu);
@@ -54,7 +54,7 @@ impl State {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.update_cfs_group_cfs(ctx, se);
-            let queue = &mut self.cfs_rqs[cfs_rq];
+            let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_in(&mut counted);
             if queue.throttled {
                 return self.hrtick_update_cfs(ctx, cpu);
@@ -94,14 +94,16 @@ impl State {
             ctx.charge(KernelOp::GroupLevel);
             let (cfs_rq, parent) = self.place_of(se);
             self.dequeue_entity_cfs(ctx, cfs_rq, se, entity_flags);
-            let queue = &mut self.cfs_rqs[cfs_rq];
+            let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_out(&mut counted);
             entity = parent;
             if queue.throttled {
                 return self.finish_dequeue(ctx, cpu, first, flags);
             }
             if queue.load.weight != 0 {
-                if let Some(group) = parent.filter(|_| flags.sleep && !self.cfs_rqs[cfs_rq].is_throttled_hierarchy()) {
+                if let Some(group) =
+                    parent.filter(|_| flags.sleep && !self.fair.cfs_rqs[cfs_rq].is_throttled_hierarchy())
+                {
                     self.set_next_buddy(group);
                 }
                 break;
@@ -112,7 +114,7 @@ impl State {
             let (cfs_rq, parent) = self.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.update_cfs_group_cfs(ctx, se);
-            let queue = &mut self.cfs_rqs[cfs_rq];
+            let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_out(&mut counted);
             if queue.throttled {
                 return self.finish_dequeue(ctx, cpu, first, flags);
@@ -144,13 +146,13 @@ impl State {
         flags: EnqueueFlags,
     ) {
         let is_relative = !flags.wakeup || flags.migrated;
-        let is_curr = self.cfs_rqs[cfs_rq].curr == Some(se);
+        let is_curr = self.fair.cfs_rqs[cfs_rq].curr == Some(se);
         if is_relative && is_curr {
-            self.entities[se].make_vruntime_absolute(self.cfs_rqs[cfs_rq].min_vruntime);
+            self.fair.entities[se].make_vruntime_absolute(self.fair.cfs_rqs[cfs_rq].min_vruntime);
         }
         self.update_curr_cfs(ctx, cfs_rq);
         if is_relative && !is_curr {
-            self.entities[se].make_vruntime_absolute(self.cfs_rqs[cfs_rq].min_vruntime);
+            self.fair.entities[se].make_vruntime_absolute(self.fair.cfs_rqs[cfs_rq].min_vruntime);
         }
         self.attach_entity(ctx, cfs_rq, se);
         self.update_cfs_group_cfs(ctx, se);
@@ -158,11 +160,11 @@ impl State {
         if flags.wakeup {
             self.place_entity_cfs(cfs_rq, se, Placement::Wakeup);
         }
-        self.entities[se].join(flags);
+        self.fair.entities[se].join(flags);
         if !is_curr {
             self.insert_into_timeline_cfs(cfs_rq, se);
         }
-        if self.cfs_rqs[cfs_rq].nr_running == 1 {
+        if self.fair.cfs_rqs[cfs_rq].nr_running == 1 {
             self.try_list_cfs_rq(ctx, cfs_rq);
         }
     }
@@ -178,13 +180,13 @@ impl State {
     ) {
         self.update_curr_cfs(ctx, cfs_rq);
         self.detach_entity(ctx, cfs_rq, se);
-        if self.cfs_rqs[cfs_rq].curr != Some(se) {
+        if self.fair.cfs_rqs[cfs_rq].curr != Some(se) {
             self.remove_from_timeline_cfs(cfs_rq, se);
         }
-        self.entities[se].set_on_rq(false);
+        self.fair.entities[se].set_on_rq(false);
         self.account_entity_dequeue(cfs_rq, se);
         if !flags.sleep {
-            self.entities[se].make_vruntime_relative(self.cfs_rqs[cfs_rq].min_vruntime);
+            self.fair.entities[se].make_vruntime_relative(self.fair.cfs_rqs[cfs_rq].min_vruntime);
         }
         self.return_cfs_rq_runtime(ctx, cfs_rq);
         self.update_cfs_group_cfs(ctx, se);
@@ -192,7 +194,7 @@ impl State {
         if flags.moved || !flags.save {
             self.update_min_vruntime(cfs_rq);
         }
-        if self.cfs_rqs[cfs_rq].nr_running == 0 {
+        if self.fair.cfs_rqs[cfs_rq].nr_running == 0 {
             self.update_idle_cfs_rq_clock_pelt(cfs_rq);
         }
     }

@@ -21,7 +21,7 @@ fn fill(rig: &mut GoldenTestMachine, line: &Value) -> Vec<EntityId> {
         (se.load, se.vruntime) = (LoadWeight::new(weight), vruntime);
     });
     let cfs_rq = CfsRqId::root(CPU);
-    rig.sched.cfs_rqs[cfs_rq].min_vruntime = number(&line["base"]);
+    rig.sched.fair.cfs_rqs[cfs_rq].min_vruntime = number(&line["base"]);
     ids
 }
 
@@ -48,11 +48,11 @@ fn slices_places_and_preemption() {
             nr_preemptions += 1;
         }
         let placed = *ids.last().expect("there is at least one entity");
-        let vruntime = rig.sched.entities[placed].vruntime;
+        let vruntime = rig.sched.fair.entities[placed].vruntime;
         for (why, key) in [(Placement::Initial, "place_initial"), (Placement::Wakeup, "place_wakeup")] {
-            rig.sched.entities[placed].vruntime = vruntime;
+            rig.sched.fair.entities[placed].vruntime = vruntime;
             rig.sched.place_entity_cfs(cfs_rq, placed, why);
-            assert_eq!(rig.sched.entities[placed].vruntime, number(&line[key]), "{key} of {line}");
+            assert_eq!(rig.sched.fair.entities[placed].vruntime, number(&line[key]), "{key} of {line}");
         }
         nr_states += 1;
     }

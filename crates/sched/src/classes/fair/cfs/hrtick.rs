@@ -10,9 +10,9 @@ use crate::types::ids::{CfsRqId, CpuId, TaskId};
 impl State {
     /// Starts the slice timer for the rest of a task's slice, if other tasks are runnable.
     pub(super) fn hrtick_start_cfs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        if self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 1 {
+        if self.fair.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 1 {
             let se = self.tasks[task].se;
-            let slice = self.sched_slice(self.entities[se].cfs_rq, se);
+            let slice = self.sched_slice(self.fair.entities[se].cfs_rq, se);
             self.hrtick_start_slice(ctx, cpu, task, slice);
         }
     }
@@ -21,8 +21,8 @@ impl State {
     /// on their number.
     pub(super) fn hrtick_update_cfs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let Some(curr) = self.hrtick_task(cpu) else { return };
-        let cfs_rq = self.entities[self.tasks[curr].se].cfs_rq;
-        if self.cfs_rqs[cfs_rq].nr_running < self.tunables.nr_latency {
+        let cfs_rq = self.fair.entities[self.tasks[curr].se].cfs_rq;
+        if self.fair.cfs_rqs[cfs_rq].nr_running < self.tunables.nr_latency {
             self.hrtick_start_cfs(ctx, cpu, curr);
         }
     }

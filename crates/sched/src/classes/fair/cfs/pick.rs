@@ -23,7 +23,7 @@ impl State {
         prev: TaskId,
     ) -> Option<TaskId> {
         let cpu = rq.cpu();
-        if self.cfs_rqs[CfsRqId::root(cpu)].nr_running == 0 {
+        if self.fair.cfs_rqs[CfsRqId::root(cpu)].nr_running == 0 {
             return None;
         }
         if self.tasks[prev].class == SchedClass::Fair {
@@ -41,15 +41,15 @@ impl State {
     fn pick_next_task_from(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
         let mut cfs_rq = CfsRqId::root(cpu);
         let se = loop {
-            let mut curr = self.cfs_rqs[cfs_rq].curr;
+            let mut curr = self.fair.cfs_rqs[cfs_rq].curr;
             if let Some(running) = curr {
-                if self.entities[running].on_rq {
+                if self.fair.entities[running].on_rq {
                     self.update_curr_cfs(ctx, cfs_rq);
                 } else {
                     curr = None;
                 }
                 if self.check_cfs_rq_runtime(ctx, cfs_rq) {
-                    if self.cfs_rqs[CfsRqId::root(cpu)].nr_running == 0 {
+                    if self.fair.cfs_rqs[CfsRqId::root(cpu)].nr_running == 0 {
                         return None;
                     }
                     self.put_prev_task_cfs(ctx, prev);
@@ -57,12 +57,12 @@ impl State {
                 }
             }
             let se = self.pick_next_entity(cfs_rq, curr);
-            match self.entities[se].my_q() {
+            match self.fair.entities[se].my_q() {
                 Some(below) => cfs_rq = below,
                 None => break se,
             }
         };
-        let task = self.entities[se].task().expect("an entity without cfs_rq below is a task's");
+        let task = self.fair.entities[se].task().expect("an entity without cfs_rq below is a task's");
         if task != prev {
             let old = self.tasks[prev].se;
             self.switch_branches(ctx, old, se, Self::put_prev_entity_cfs, Self::set_next_entity_cfs);
@@ -78,9 +78,9 @@ impl State {
             ctx.charge(KernelOp::GroupLevel);
             let se = self.pick_next_entity(cfs_rq, None);
             self.set_next_entity_cfs(ctx, cfs_rq, se);
-            match self.entities[se].my_q() {
+            match self.fair.entities[se].my_q() {
                 Some(below) => cfs_rq = below,
-                None => break self.entities[se].task().expect("an entity without cfs_rq below is a task's"),
+                None => break self.fair.entities[se].task().expect("an entity without cfs_rq below is a task's"),
             }
         };
         self.finish_pick_cfs(ctx, cpu, task);
@@ -104,7 +104,7 @@ impl State {
     ///    granularity.
     /// 3. The next buddy, or else the last buddy, under the same condition.
     fn pick_next_entity(&mut self, cfs_rq: CfsRqId, curr: Option<EntityId>) -> EntityId {
-        let queue = &self.cfs_rqs[cfs_rq];
+        let queue = &self.fair.cfs_rqs[cfs_rq];
         let first_waiting = queue.timeline.first();
         let first = self.earlier(curr, first_waiting).expect("a cfs_rq that is picked from has a runnable entity");
         let mut pick = first;
@@ -112,7 +112,7 @@ impl State {
             let second = if Some(first) == curr {
                 first_waiting
             } else {
-                let behind = queue.timeline.next(self.entities[first].vruntime, first);
+                let behind = queue.timeline.next(self.fair.entities[first].vruntime, first);
                 self.earlier(curr, behind)
             };
             if let Some(second) = second
@@ -121,7 +121,7 @@ impl State {
                 pick = second;
             }
         }
-        let (next, last) = (self.cfs_rqs[cfs_rq].next, self.cfs_rqs[cfs_rq].last);
+        let (next, last) = (self.fair.cfs_rqs[cfs_rq].next, self.fair.cfs_rqs[cfs_rq].last);
         for buddy in [next, last].into_iter().flatten() {
             if self.wakeup_preempt_entity(buddy, first) != VruntimeLead::Beyond {
                 return buddy;
@@ -134,7 +134,7 @@ impl State {
     fn earlier(&self, curr: Option<EntityId>, waiting: Option<EntityId>) -> Option<EntityId> {
         match (curr, waiting) {
             (Some(curr), Some(waiting)) => {
-                let is_before = self.entities[curr].is_before(&self.entities[waiting]);
+                let is_before = self.fair.entities[curr].is_before(&self.fair.entities[waiting]);
                 Some(if is_before { curr } else { waiting })
             }
             (curr, waiting) => curr.or(waiting),

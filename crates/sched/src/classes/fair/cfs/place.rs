@@ -34,7 +34,7 @@ impl State {
     /// 3. Virtual runtime never decreases, unless the entity slept so long that the comparison is
     ///    meaningless.
     pub(crate) fn place_entity_cfs(&mut self, cfs_rq: CfsRqId, se: EntityId, why: Placement) {
-        let mut vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
+        let mut vruntime = self.fair.cfs_rqs[cfs_rq].min_vruntime;
         match why {
             Placement::Initial if self.features.has(Feature::StartDebit) => {
                 vruntime = vruntime.wrapping_add(self.sched_vslice(cfs_rq, se));
@@ -47,8 +47,8 @@ impl State {
                 vruntime = vruntime.wrapping_sub(if is_gentle { credit / 2 } else { credit });
             }
         }
-        let now = self.rqs[self.cfs_rqs[cfs_rq].cpu].clock_task;
-        let se = &mut self.entities[se];
+        let now = self.rqs[self.fair.cfs_rqs[cfs_rq].cpu].clock_task;
+        let se = &mut self.fair.entities[se];
         let is_long_sleeper = se.exec_start != 0 && now.saturating_sub(se.exec_start) > LONG_SLEEP_NS;
         if is_long_sleeper || vruntime_before(se.vruntime, vruntime) {
             se.vruntime = vruntime;
@@ -64,23 +64,23 @@ impl State {
         self.update_rq_clock(ctx, rq);
         let parent_task = self.rqs[cpu].curr;
         // The cfs_rq of the parent's group, even if the parent belongs to another class.
-        let cfs_rq = self.entities[self.tasks[parent_task].se].cfs_rq;
+        let cfs_rq = self.fair.entities[self.tasks[parent_task].se].cfs_rq;
         let se = self.tasks[child].se;
-        let parent = self.cfs_rqs[cfs_rq].curr;
+        let parent = self.fair.cfs_rqs[cfs_rq].curr;
         if let Some(parent) = parent {
             self.update_curr_cfs(ctx, cfs_rq);
-            self.entities[se].vruntime = self.entities[parent].vruntime;
+            self.fair.entities[se].vruntime = self.fair.entities[parent].vruntime;
         }
         self.place_entity_cfs(cfs_rq, se, Placement::Initial);
         if let Some(parent) = parent.filter(|_| self.tunables.child_runs_first) {
-            let (first, second) = (self.entities[parent].vruntime, self.entities[se].vruntime);
+            let (first, second) = (self.fair.entities[parent].vruntime, self.fair.entities[se].vruntime);
             if vruntime_before(first, second) {
-                self.entities[parent].vruntime = second;
-                self.entities[se].vruntime = first;
+                self.fair.entities[parent].vruntime = second;
+                self.fair.entities[se].vruntime = first;
                 self.resched_curr(ctx, cpu);
             }
         }
-        let min_vruntime = self.cfs_rqs[cfs_rq].min_vruntime;
-        self.entities[se].make_vruntime_relative(min_vruntime);
+        let min_vruntime = self.fair.cfs_rqs[cfs_rq].min_vruntime;
+        self.fair.entities[se].make_vruntime_relative(min_vruntime);
     }
 }

@@ -26,9 +26,9 @@ pub(crate) enum VruntimeLead {
 impl State {
     /// Compares two entities of one cfs_rq: by how much is `se` ahead, relative to its wake-up granularity?
     pub(crate) fn wakeup_preempt_entity(&mut self, curr: EntityId, se: EntityId) -> VruntimeLead {
-        let curr_vruntime = self.entities[curr].vruntime;
+        let curr_vruntime = self.fair.entities[curr].vruntime;
         let granularity = self.tunables.wakeup_granularity_ns;
-        let se = &mut self.entities[se];
+        let se = &mut self.fair.entities[se];
         let lead = curr_vruntime.wrapping_sub(se.vruntime) as i64;
         if lead <= 0 {
             VruntimeLead::Behind
@@ -65,11 +65,11 @@ impl State {
             return;
         }
         let (mut curr, mut woken) = (self.tasks[curr_task].se, self.tasks[task].se);
-        if self.cfs_rqs[self.entities[woken].cfs_rq].throttle_count > 0 {
+        if self.fair.cfs_rqs[self.fair.entities[woken].cfs_rq].throttle_count > 0 {
             return;
         }
-        let cfs_rq = self.entities[curr].cfs_rq;
-        let is_crowded = self.cfs_rqs[cfs_rq].nr_running >= self.tunables.nr_latency;
+        let cfs_rq = self.fair.entities[curr].cfs_rq;
+        let is_crowded = self.fair.cfs_rqs[cfs_rq].nr_running >= self.tunables.nr_latency;
         let is_next_marked = self.features.has(Feature::NextBuddy) && is_crowded && !is_fork;
         if is_next_marked {
             self.set_next_buddy(woken);
@@ -88,7 +88,7 @@ impl State {
                 (true, false) => {}
                 (false, true) => return,
                 _ => {
-                    let common = self.entities[curr].cfs_rq;
+                    let common = self.fair.entities[curr].cfs_rq;
                     self.update_curr_cfs(ctx, common);
                     if self.wakeup_preempt_entity(curr, woken) != VruntimeLead::Beyond {
                         return;
@@ -100,21 +100,21 @@ impl State {
             }
         }
         self.resched_curr(ctx, cpu);
-        let curr_entity = &self.entities[curr];
+        let curr_entity = &self.fair.entities[curr];
         if curr_entity.on_rq && is_crowded && curr_entity.task().is_some() && self.features.has(Feature::LastBuddy) {
             self.set_last_buddy(curr);
         }
     }
 
     fn set_last_buddy(&mut self, se: EntityId) {
-        self.mark_upwards(se, |sched, cfs_rq, se| sched.cfs_rqs[cfs_rq].last = Some(se));
+        self.mark_upwards(se, |sched, cfs_rq, se| sched.fair.cfs_rqs[cfs_rq].last = Some(se));
     }
 
     fn set_skip_buddy(&mut self, se: EntityId) {
         let mut entity = Some(se);
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
-            self.cfs_rqs[cfs_rq].skip = Some(se);
+            self.fair.cfs_rqs[cfs_rq].skip = Some(se);
             entity = parent;
         }
     }
@@ -128,7 +128,7 @@ impl State {
         }
         let curr = &self.tasks[rq.curr];
         let (se, is_batch) = (curr.se, curr.policy == Policy::Batch);
-        let cfs_rq = self.entities[se].cfs_rq;
+        let cfs_rq = self.fair.entities[se].cfs_rq;
         self.clear_buddies(cfs_rq, se);
         if !is_batch {
             self.update_rq_clock(ctx, guard);

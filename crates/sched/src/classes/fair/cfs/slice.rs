@@ -20,18 +20,18 @@ impl State {
     /// 3. With BASE_SLICE the slice is at least the minimal granularity; for an idle entity beside others, at
     ///    least the idle minimal granularity.
     pub(crate) fn sched_slice(&mut self, cfs_rq: CfsRqId, se: EntityId) -> u64 {
-        let queue = &self.cfs_rqs[cfs_rq];
+        let queue = &self.fair.cfs_rqs[cfs_rq];
         let nr_running = if self.features.has(Feature::AltPeriod) {
-            self.cfs_rqs[CfsRqId::root(queue.cpu)].h_nr_running
+            self.fair.cfs_rqs[CfsRqId::root(queue.cpu)].h_nr_running
         } else {
             queue.nr_running
         };
-        let mut slice = self.sched_period(nr_running + u32::from(!self.entities[se].on_rq));
+        let mut slice = self.sched_period(nr_running + u32::from(!self.fair.entities[se].on_rq));
 
         let mut entity = Some(se);
         while let Some(id) = entity {
-            let entry = &self.entities[id];
-            let load = &mut self.cfs_rqs[entry.cfs_rq].load;
+            let entry = &self.fair.entities[id];
+            let load = &mut self.fair.cfs_rqs[entry.cfs_rq].load;
             slice = if entry.on_rq {
                 calc_delta(slice, entry.load.weight, load)
             } else {
@@ -43,7 +43,7 @@ impl State {
         }
 
         if self.features.has(Feature::BaseSlice) {
-            let is_idle_beside_others = self.se_is_idle(se) && !self.cfs_rqs[cfs_rq].has_only_idle();
+            let is_idle_beside_others = self.se_is_idle(se) && !self.fair.cfs_rqs[cfs_rq].has_only_idle();
             let least = if is_idle_beside_others {
                 self.tunables.idle_min_granularity_ns
             } else {
@@ -57,7 +57,7 @@ impl State {
     /// Returns the slice in virtual time, in ns.
     pub(crate) fn sched_vslice(&mut self, cfs_rq: CfsRqId, se: EntityId) -> u64 {
         let slice = self.sched_slice(cfs_rq, se);
-        calc_delta_fair(slice, &mut self.entities[se].load)
+        calc_delta_fair(slice, &mut self.fair.entities[se].load)
     }
 
     fn sched_period(&self, nr_running: u32) -> u64 {

@@ -7,6 +7,6 @@ use crate::types::ids::CfsRqId;
 impl State {
     /// Returns the clock from which the throttled time of a cfs_rq counts that is throttled now.
     pub(in crate::classes::fair) fn throttled_clock_cfs(&self, id: CfsRqId) -> Option<u64> {
-        Some(self.rqs[self.cfs_rqs[id].cpu].clock)
+        Some(self.rqs[self.fair.cfs_rqs[id].cpu].clock)
     }
 }

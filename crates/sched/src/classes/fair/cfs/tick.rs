@@ -36,7 +36,7 @@ impl State {
         self.update_curr_cfs(ctx, cfs_rq);
         self.update_load_avg(ctx, cfs_rq, curr, UpdateLoad::TG);
         self.update_cfs_group_cfs(ctx, curr);
-        let queue = &self.cfs_rqs[cfs_rq];
+        let queue = &self.fair.cfs_rqs[cfs_rq];
         let cpu = queue.cpu;
         if is_slice_end {
             self.resched_curr(ctx, cpu);
@@ -60,9 +60,9 @@ impl State {
     ///    reschedules.
     fn check_preempt_tick(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, curr: EntityId) {
         let slice = self.sched_slice(cfs_rq, curr);
-        let queue = &self.cfs_rqs[cfs_rq];
+        let queue = &self.fair.cfs_rqs[cfs_rq];
         let cpu = queue.cpu;
-        let se = &self.entities[curr];
+        let se = &self.fair.entities[curr];
         let ran = se.ran_ns();
         if ran > slice {
             self.resched_curr(ctx, cpu);

@@ -13,10 +13,10 @@ impl State {
     /// Charges the running entity for the time since the last charge. The CPU reschedules if the slice of that entity has
     /// ended, or was preempted.
     pub(super) fn update_curr_eevdf(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        let queue = &self.cfs_rqs[id];
+        let queue = &self.fair.cfs_rqs[id];
         let Some(curr) = queue.curr else { return };
         let cpu = queue.cpu;
-        let se = &mut self.entities[curr];
+        let se = &mut self.fair.entities[curr];
         let Some(delta) = se.charge(self.rqs[cpu].clock_task) else { return };
         let (task, has_ended) = (se.task(), !vruntime_before(se.vruntime, se.deadline));
         if has_ended {
@@ -27,7 +27,7 @@ impl State {
             self.dl_server_update(ctx, cpu, delta);
         }
         self.account_cfs_rq_runtime(ctx, id, delta);
-        if self.cfs_rqs[id].nr_running != 1 && (has_ended || self.did_preempt_short(id, curr)) {
+        if self.fair.cfs_rqs[id].nr_running != 1 && (has_ended || self.did_preempt_short(id, curr)) {
             self.resched_curr(ctx, cpu);
             self.clear_buddies(id, curr);
         }
@@ -36,7 +36,7 @@ impl State {
     /// Adds a waiting entity to the timeline, by deadline, and to the virtual time and the slices of its cfs_rq.
     #[inline(never)]
     pub(in crate::classes::fair) fn insert_into_timeline_eevdf(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let (entity, queue) = (&mut self.entities[se], &mut self.cfs_rqs[cfs_rq]);
+        let (entity, queue) = (&mut self.fair.entities[se], &mut self.fair.cfs_rqs[cfs_rq]);
         queue.virtual_time.add(entity.vruntime, entity.weight() as i64);
         queue.timeline.insert(entity.deadline, se);
         queue.insert_slice(entity);
@@ -45,7 +45,7 @@ impl State {
     /// Removes a waiting entity from timeline, virtual time and slices of its cfs_rq.
     #[inline(never)]
     pub(super) fn remove_from_timeline_eevdf(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let (entity, queue) = (&mut self.entities[se], &mut self.cfs_rqs[cfs_rq]);
+        let (entity, queue) = (&mut self.fair.entities[se], &mut self.fair.cfs_rqs[cfs_rq]);
         queue.timeline.remove(entity.deadline, se);
         queue.remove_slice(entity);
         queue.virtual_time.sub(entity.vruntime, entity.weight() as i64);
@@ -54,10 +54,10 @@ impl State {
     /// Makes an entity the running one of its cfs_rq. Its slice is protected.
     pub(super) fn set_next_entity_eevdf(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         self.clear_buddies(cfs_rq, se);
-        if self.entities[se].on_rq {
+        if self.fair.entities[se].on_rq {
             self.remove_from_timeline_eevdf(cfs_rq, se);
             self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
-            self.entities[se].set_protect_slice();
+            self.fair.entities[se].set_protect_slice();
         }
         self.start_entity(cfs_rq, se);
     }
@@ -65,7 +65,7 @@ impl State {
     /// Stops the running entity of a cfs_rq. It waits again if it is still runnable. A cfs_rq without runtime is throttled
     /// here.
     pub(super) fn put_prev_entity_eevdf(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, prev: EntityId) {
-        let on_rq = self.entities[prev].on_rq;
+        let on_rq = self.fair.entities[prev].on_rq;
         if on_rq {
             self.update_curr_eevdf(ctx, cfs_rq);
         }
@@ -74,7 +74,7 @@ impl State {
             self.insert_into_timeline_eevdf(cfs_rq, prev);
             self.update_load_avg(ctx, cfs_rq, prev, UpdateLoad::PLAIN);
         }
-        self.cfs_rqs[cfs_rq].curr = None;
+        self.fair.cfs_rqs[cfs_rq].curr = None;
     }
 
     /// Makes a task and the group entities above it the running ones (`set_next_task_fair()`).

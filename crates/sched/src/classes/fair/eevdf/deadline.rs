@@ -45,7 +45,7 @@ impl State {
     #[inline(never)]
     pub(super) fn keep_relative_deadline(&mut self, se: EntityId) {
         if self.features.has(Feature::PlaceRelDeadline) {
-            let entity = &mut self.entities[se];
+            let entity = &mut self.fair.entities[se];
             entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
             entity.has_relative_deadline = true;
         }
@@ -54,9 +54,9 @@ impl State {
     /// Gives the running entity, which has used up its slice, a new deadline.
     #[inline(never)]
     pub(super) fn renew_deadline(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
-        let entity = &mut self.entities[curr];
+        let entity = &mut self.fair.entities[curr];
         let vslice = entity.refresh_slice(self.tunables.base_slice_ns);
         entity.deadline = entity.vruntime.wrapping_add(vslice);
-        self.cfs_rqs[cfs_rq].avg_vruntime(&self.entities);
+        self.fair.cfs_rqs[cfs_rq].avg_vruntime(&self.fair.entities);
     }
 }

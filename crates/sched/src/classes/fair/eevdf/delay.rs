@@ -38,7 +38,7 @@ impl State {
 
     /// Marks an entity. A task changes from runnable to delayed, or back, on all cfs_rqs up to a throttled one.
     fn set_delayed(&mut self, se: EntityId, is_delayed: bool) {
-        let first = &mut self.entities[se];
+        let first = &mut self.fair.entities[se];
         first.is_delayed = is_delayed;
         if first.task().is_none() {
             return;
@@ -47,7 +47,7 @@ impl State {
         let mut entity = Some(se);
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.place_of(se);
-            let queue = &mut self.cfs_rqs[cfs_rq];
+            let queue = &mut self.fair.cfs_rqs[cfs_rq];
             if is_delayed {
                 queue.h_nr_runnable -= 1;
             } else {
@@ -63,17 +63,17 @@ impl State {
         self.report_delay(ctx, se, DelayStep::Ends);
         self.set_delayed(se, false);
         if self.features.has(Feature::DelayZero) {
-            let entity = &mut self.entities[se];
+            let entity = &mut self.fair.entities[se];
             entity.vlag = entity.vlag.min(0);
         }
     }
 
     /// Ends the delay of an entity that stays, because it is woken. It keeps no positive lag from it (DELAY_ZERO).
     pub(super) fn requeue_delayed_entity(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
-        let cfs_rq = self.entities[se].cfs_rq;
+        let cfs_rq = self.fair.entities[se].cfs_rq;
         if self.features.has(Feature::DelayZero) {
             self.update_entity_lag(cfs_rq, se);
-            if self.entities[se].vlag > 0 {
+            if self.fair.entities[se].vlag > 0 {
                 self.place_without_lag(cfs_rq, se);
             }
         }
@@ -84,16 +84,16 @@ impl State {
 
     /// Moves a queued entity to the virtual time of its cfs_rq.
     fn place_without_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let is_curr = self.cfs_rqs[cfs_rq].curr == Some(se);
-        self.cfs_rqs[cfs_rq].nr_running -= 1;
+        let is_curr = self.fair.cfs_rqs[cfs_rq].curr == Some(se);
+        self.fair.cfs_rqs[cfs_rq].nr_running -= 1;
         if !is_curr {
             self.remove_from_timeline_eevdf(cfs_rq, se);
         }
-        self.entities[se].vlag = 0;
+        self.fair.entities[se].vlag = 0;
         self.place_entity_eevdf(cfs_rq, se, false);
         if !is_curr {
             self.insert_into_timeline_eevdf(cfs_rq, se);
         }
-        self.cfs_rqs[cfs_rq].nr_running += 1;
+        self.fair.cfs_rqs[cfs_rq].nr_running += 1;
     }
 }

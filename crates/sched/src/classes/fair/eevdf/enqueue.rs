@@ -33,7 +33,7 @@ impl State {
         let p = &self.tasks[task];
         let (first, is_migrating) = (p.se, p.is_migrating());
         let (in_iowait, is_idle) = (p.in_iowait, p.has_idle_policy());
-        let is_delayed = self.entities[first].is_delayed;
+        let is_delayed = self.fair.entities[first].is_delayed;
         if !(is_delayed && (is_migrating || flags.restore)) {
             self.util_est_enqueue(cpu, first);
         }
@@ -43,12 +43,12 @@ impl State {
         if in_iowait {
             self.cpufreq_iowait(ctx, cpu);
         }
-        let had_tasks = self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0;
+        let had_tasks = self.fair.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 0;
         let delayed = u32::from(is_delayed && !flags.wakeup);
         let mut counted = TaskCounts { all: 1, idle: u32::from(is_idle), delayed };
         let (mut entity, mut entity_flags, mut slice) = (Some(first), flags, None);
         while let Some(se) = entity {
-            let queued = &mut self.entities[se];
+            let queued = &mut self.fair.entities[se];
             if queued.on_rq {
                 if queued.is_delayed {
                     self.requeue_delayed_entity(ctx, se);
@@ -63,7 +63,7 @@ impl State {
             self.enqueue_entity_eevdf(ctx, cfs_rq, se, entity_flags);
             // With a base slice of 0 a group keeps its own slice.
             slice = parent.map(|_| self.min_slice(cfs_rq)).filter(|&slice| slice > 0);
-            let queue = &mut self.cfs_rqs[cfs_rq];
+            let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_in(&mut counted);
             if queue.throttled {
                 return self.hrtick_update_eevdf(ctx, cpu);
@@ -77,7 +77,7 @@ impl State {
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.update_cfs_group_eevdf(ctx, se);
             slice = self.pass_slice_up(cfs_rq, se, slice);
-            let queue = &mut self.cfs_rqs[cfs_rq];
+            let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_in(&mut counted);
             if queue.throttled {
                 return self.hrtick_update_eevdf(ctx, cpu);
@@ -87,7 +87,7 @@ impl State {
         if !had_tasks {
             let rq = &self.rqs[cpu];
             if rq.nr_running == 0 {
-                let se = &mut self.entities[self.tasks[rq.curr].se];
+                let se = &mut self.fair.entities[self.tasks[rq.curr].se];
                 self.tasks[fair_server(cpu)].dl.charge_idle_time(rq.clock_task, &mut se.exec_start);
             }
             self.dl_server_start(ctx, cpu);
@@ -111,7 +111,7 @@ impl State {
         ctx.charge(KernelOp::Dequeue);
         let p = &self.tasks[task];
         let (se, is_migrating) = (p.se, p.is_migrating());
-        if !(self.entities[se].is_delayed && (is_migrating || flags.save)) {
+        if !(self.fair.entities[se].is_delayed && (is_migrating || flags.save)) {
             self.util_est_dequeue(cpu, se);
         }
         self.util_est_update(cpu, se, flags.sleep);
@@ -140,11 +140,11 @@ impl State {
         flags: DequeueFlags,
     ) -> bool {
         let had_only_idle = self.sched_idle_cpu(cpu);
-        let task = self.entities[first].task();
+        let task = self.fair.entities[first].task();
         let mut counted = task.map_or(TaskCounts { all: 0, idle: 0, delayed: 0 }, |task| TaskCounts {
             all: 1,
             idle: u32::from(self.tasks[task].has_idle_policy()),
-            delayed: u32::from(self.entities[first].is_delayed && !flags.sleep && !flags.delayed),
+            delayed: u32::from(self.fair.entities[first].is_delayed && !flags.sleep && !flags.delayed),
         });
         let (mut entity, mut level_flags, mut slice) = (Some(first), flags, 0);
         let mut is_throttled = false;
@@ -158,7 +158,7 @@ impl State {
                 slice = self.min_slice(cfs_rq);
                 break;
             }
-            let queue = &mut self.cfs_rqs[cfs_rq];
+            let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_out(&mut counted);
             entity = parent;
             is_throttled = queue.throttled;
@@ -167,7 +167,9 @@ impl State {
             }
             if queue.load.weight != 0 {
                 slice = parent.map_or(0, |_| self.min_slice(cfs_rq));
-                if let Some(group) = parent.filter(|_| flags.sleep && !self.cfs_rqs[cfs_rq].is_throttled_hierarchy()) {
+                if let Some(group) =
+                    parent.filter(|_| flags.sleep && !self.fair.cfs_rqs[cfs_rq].is_throttled_hierarchy())
+                {
                     self.set_next_buddy(group);
                 }
                 break;
@@ -179,7 +181,7 @@ impl State {
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.update_cfs_group_eevdf(ctx, se);
             slice = self.pass_slice_up(cfs_rq, se, slice);
-            let queue = &mut self.cfs_rqs[cfs_rq];
+            let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_out(&mut counted);
             is_throttled = queue.throttled;
             entity = parent;
@@ -205,7 +207,7 @@ impl State {
         se: EntityId,
         flags: EnqueueFlags,
     ) {
-        let is_curr = self.cfs_rqs[cfs_rq].curr == Some(se);
+        let is_curr = self.fair.cfs_rqs[cfs_rq].curr == Some(se);
         if is_curr {
             self.place_entity_eevdf(cfs_rq, se, flags.initial);
         }
@@ -216,11 +218,11 @@ impl State {
             self.place_entity_eevdf(cfs_rq, se, flags.initial);
         }
         self.account_entity_enqueue(cfs_rq, se);
-        self.entities[se].join(flags);
+        self.fair.entities[se].join(flags);
         if !is_curr {
             self.insert_into_timeline_eevdf(cfs_rq, se);
         }
-        if self.cfs_rqs[cfs_rq].nr_running == 1 && !self.try_list_cfs_rq(ctx, cfs_rq) {
+        if self.fair.cfs_rqs[cfs_rq].nr_running == 1 && !self.try_list_cfs_rq(ctx, cfs_rq) {
             self.start_throttled_clock(ctx, cfs_rq);
         }
     }
@@ -239,23 +241,23 @@ impl State {
         }
         self.detach_entity(ctx, cfs_rq, se);
         let lag = self.update_entity_lag(cfs_rq, se);
-        if lag != self.entities[se].vlag {
+        if lag != self.fair.entities[se].vlag {
             self.report_limited_lag(ctx, se, lag, flags);
         }
-        if self.cfs_rqs[cfs_rq].curr != Some(se) {
+        if self.fair.cfs_rqs[cfs_rq].curr != Some(se) {
             self.remove_from_timeline_eevdf(cfs_rq, se);
         }
         if !flags.sleep {
             self.keep_relative_deadline(se);
         }
-        self.entities[se].set_on_rq(false);
+        self.fair.entities[se].set_on_rq(false);
         self.account_entity_dequeue(cfs_rq, se);
         self.return_cfs_rq_runtime(ctx, cfs_rq);
         self.update_cfs_group_eevdf(ctx, se);
         if flags.delayed {
             self.finish_delayed_dequeue(ctx, se);
         }
-        if self.cfs_rqs[cfs_rq].nr_running == 0 {
+        if self.fair.cfs_rqs[cfs_rq].nr_running == 0 {
             self.update_idle_cfs_rq_clock_pelt(cfs_rq);
         }
         true

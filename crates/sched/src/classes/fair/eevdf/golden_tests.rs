@@ -15,14 +15,14 @@ const NR_CPUS: usize = 16;
 
 impl State {
     fn avg_vruntime(&mut self, cfs_rq: CfsRqId) -> u64 {
-        self.cfs_rqs[cfs_rq].avg_vruntime(&self.entities)
+        self.fair.cfs_rqs[cfs_rq].avg_vruntime(&self.fair.entities)
     }
 }
 
 /// Fills a root cfs_rq with the entities of a line. Returns them all.
 fn fill(rig: &mut GoldenTestMachine, line: &Value) -> Vec<EntityId> {
     let (cfs_rq, base_slice_ns) = (CfsRqId::root(CPU), rig.sched.tunables.base_slice_ns);
-    rig.sched.cfs_rqs[cfs_rq].virtual_time.zero_vruntime = number(&line["base"]);
+    rig.sched.fair.cfs_rqs[cfs_rq].virtual_time.zero_vruntime = number(&line["base"]);
     fill_cfs_rq(rig, line, |se, entity| {
         let [weight, vruntime, deadline, vlag] = columns(entity);
         (se.load, se.vruntime, se.deadline, se.vlag) = (LoadWeight::new(weight), vruntime, deadline, vlag as i64);
@@ -45,23 +45,23 @@ fn virtual_time_eligibility_pick_placement_and_lag() {
             nr_entities += 1;
         }
         // The slice of the running entity was not protected when the pick was recorded.
-        let curr = rig.sched.cfs_rqs[cfs_rq].curr;
+        let curr = rig.sched.fair.cfs_rqs[cfs_rq].curr;
         if let Some(curr) = curr {
-            let se = &mut rig.sched.entities[curr];
+            let se = &mut rig.sched.fair.entities[curr];
             se.vlag = se.deadline.wrapping_sub(1) as i64;
         }
         let pick = rig.sched.pick_eevdf(cfs_rq).and_then(|(pick, _)| ids.iter().position(|&id| id == pick));
         assert_eq!(pick, usize::try_from(line["pick"].as_i64().expect("an index")).ok(), "pick of {line}");
         let placed = *ids.last().expect("there is at least one entity");
-        let before = rig.sched.entities[placed].clone();
+        let before = rig.sched.fair.entities[placed].clone();
         let [is_initial, vruntime, deadline] = columns(&line["place"]);
         rig.sched.place_entity_eevdf(cfs_rq, placed, is_initial == 1);
-        let se = &mut rig.sched.entities[placed];
+        let se = &mut rig.sched.fair.entities[placed];
         assert_eq!((se.vruntime, se.deadline), (vruntime, deadline), "place of {line}");
         *se = before;
         let avg_vruntime = rig.sched.state.avg_vruntime(cfs_rq);
         let tick_ns = rig.sched.tick_ns;
-        let lag = rig.sched.entities[placed].lag_at(avg_vruntime, tick_ns);
+        let lag = rig.sched.fair.entities[placed].lag_at(avg_vruntime, tick_ns);
         assert_eq!(Some(lag), line["lag"].as_i64(), "lag of {line}");
         nr_states += 1;
     }

@@ -10,8 +10,8 @@ use crate::types::ids::{CfsRqId, CpuId, TaskId};
 impl State {
     /// Starts the slice timer for the rest of a task's slice, if other tasks are runnable.
     pub(super) fn hrtick_start_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        if self.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 1 {
-            let slice = self.entities[self.tasks[task].se].slice;
+        if self.fair.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 1 {
+            let slice = self.fair.entities[self.tasks[task].se].slice;
             self.hrtick_start_slice(ctx, cpu, task, slice);
         }
     }

@@ -23,24 +23,24 @@ impl State {
     /// 2. RUN_TO_PARITY: an eligible running entity keeps its protected slice.
     /// 3. The first eligible waiting entity, unless the running one is eligible and its deadline is earlier.
     pub(super) fn pick_eevdf(&self, cfs_rq: CfsRqId) -> Option<(EntityId, PickRule)> {
-        let queue = &self.cfs_rqs[cfs_rq];
-        let running = queue.curr.filter(|curr| self.entities[*curr].on_rq);
+        let queue = &self.fair.cfs_rqs[cfs_rq];
+        let running = queue.curr.filter(|curr| self.fair.entities[*curr].on_rq);
         if queue.nr_running == 1 {
             return running.or_else(|| queue.timeline.first()).map(|se| (se, PickRule::OnlyEntity));
         }
-        let eligibility = queue.eligibility(&self.entities);
-        let is_eligible = |se: &EntityId| eligibility.has(self.entities[*se].vruntime);
+        let eligibility = queue.eligibility(&self.fair.entities);
+        let is_eligible = |se: &EntityId| eligibility.has(self.fair.entities[*se].vruntime);
         let running = running.filter(is_eligible);
         if let Some(curr) = running
             && self.features.has(Feature::RunToParity)
-            && self.entities[curr].is_slice_protected()
+            && self.fair.entities[curr].is_slice_protected()
         {
             return Some((curr, PickRule::SliceProtected));
         }
         let Some(best) = queue.timeline.iter().map(|(_, se)| se).find(is_eligible) else {
             return running.map(|se| (se, PickRule::NoneElseEligible));
         };
-        let deadline = |se: EntityId| self.entities[se].deadline;
+        let deadline = |se: EntityId| self.fair.entities[se].deadline;
         Some(match running.filter(|&curr| vruntime_before(deadline(curr), deadline(best))) {
             Some(curr) => (curr, PickRule::RunningEarlier),
             None => (best, PickRule::EarliestDeadline),
@@ -89,13 +89,13 @@ impl State {
     /// Picks a fair task (`pick_task_fair()`). It starts again after a group was throttled or an entity has left.
     pub(crate) fn pick_task_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> Option<TaskId> {
         let mut cfs_rq = CfsRqId::root(cpu);
-        while self.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
-            if self.cfs_rqs[cfs_rq].running_entity(&self.entities).is_some() {
+        while self.fair.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
+            if self.fair.cfs_rqs[cfs_rq].running_entity(&self.fair.entities).is_some() {
                 self.update_curr_eevdf(ctx, cfs_rq);
             }
             let picked =
                 if self.check_cfs_rq_runtime(ctx, cfs_rq) { None } else { self.pick_next_entity_eevdf(ctx, cfs_rq) };
-            let below = picked.map(|se| &self.entities[se]).map(|se| (se.my_q(), se.task()));
+            let below = picked.map(|se| &self.fair.entities[se]).map(|se| (se.my_q(), se.task()));
             cfs_rq = match below {
                 None => CfsRqId::root(cpu),
                 Some((_, Some(task))) => return Some(task),
@@ -108,16 +108,16 @@ impl State {
     /// Returns the next entity of a cfs_rq to run: an eligible next buddy (PICK_BUDDY), or by deadline. One whose dequeue
     /// was delayed leaves now, and the result is `None`.
     fn pick_next_entity_eevdf(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId) -> Option<EntityId> {
-        let next = self.cfs_rqs[cfs_rq].next.filter(|_| self.features.has(Feature::PickBuddy));
+        let next = self.fair.cfs_rqs[cfs_rq].next.filter(|_| self.features.has(Feature::PickBuddy));
         if let Some(next) = next.filter(|&next| self.entity_eligible(cfs_rq, next)) {
             self.report_pick(ctx, cfs_rq, next, PickRule::NextBuddy);
             return Some(next);
         }
         let (se, rule) = self.pick_eevdf(cfs_rq).expect("of the entities of a cfs_rq one is always eligible");
         self.report_pick(ctx, cfs_rq, se, rule);
-        if self.entities[se].is_delayed {
+        if self.fair.entities[se].is_delayed {
             let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
-            self.dequeue_entities(ctx, self.cfs_rqs[cfs_rq].cpu, se, flags);
+            self.dequeue_entities(ctx, self.fair.cfs_rqs[cfs_rq].cpu, se, flags);
             return None;
         }
         Some(se)

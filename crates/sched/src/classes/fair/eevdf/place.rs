@@ -29,12 +29,12 @@ impl State {
     ///    are, on average, in the middle of theirs.
     #[inline(never)]
     pub(crate) fn place_entity_eevdf(&mut self, cfs_rq: CfsRqId, se: EntityId, is_initial: bool) {
-        let queue = &mut self.cfs_rqs[cfs_rq];
-        let running = queue.running_entity(&self.entities);
+        let queue = &mut self.fair.cfs_rqs[cfs_rq];
+        let running = queue.running_entity(&self.fair.entities);
         let avg_vruntime = queue.virtual_time.advance(running);
         let weight = queue.virtual_time.sum_weight + running.map_or(0, |running| running.weight);
         let has_lag = queue.nr_running > 0 && self.features.has(Feature::PlaceLag);
-        let entity = &mut self.entities[se];
+        let entity = &mut self.fair.entities[se];
         let mut vslice = entity.refresh_slice(self.tunables.base_slice_ns);
         let lag = if has_lag { entity.inflated_lag(weight) } else { 0 };
         entity.vruntime = avg_vruntime.wrapping_sub(lag as u64);

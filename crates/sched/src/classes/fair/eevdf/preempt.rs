@@ -47,10 +47,10 @@ impl State {
     fn wakeup_preemption(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_fork: bool) -> PreemptRule {
         let curr_task = self.rqs[cpu].curr;
         let (curr, woken) = (self.tasks[curr_task].se, self.tasks[task].se);
-        if self.cfs_rqs[self.entities[woken].cfs_rq].throttle_count > 0 {
+        if self.fair.cfs_rqs[self.fair.entities[woken].cfs_rq].throttle_count > 0 {
             return PreemptRule::GroupThrottled;
         }
-        if self.features.has(Feature::NextBuddy) && !is_fork && !self.entities[woken].is_delayed {
+        if self.features.has(Feature::NextBuddy) && !is_fork && !self.fair.entities[woken].is_delayed {
             self.set_next_buddy(woken);
         }
         if self.rqs[cpu].need_resched {
@@ -62,7 +62,7 @@ impl State {
         let (curr, woken) = self.find_matching_se(curr, woken);
         match (self.se_is_idle(curr), self.se_is_idle(woken)) {
             (true, false) => {
-                self.entities[curr].cancel_protect_slice();
+                self.fair.entities[curr].cancel_protect_slice();
                 return PreemptRule::OverIdle;
             }
             (false, true) => return PreemptRule::UnderIdle,
@@ -71,11 +71,11 @@ impl State {
         if self.tasks[task].policy != Policy::Normal {
             return PreemptRule::BatchPolicy;
         }
-        let cfs_rq = self.entities[curr].cfs_rq;
+        let cfs_rq = self.fair.entities[curr].cfs_rq;
         self.update_curr_eevdf(ctx, cfs_rq);
         let is_shorter = self.do_preempt_short(cfs_rq, woken, curr);
         if is_shorter {
-            self.entities[curr].cancel_protect_slice();
+            self.fair.entities[curr].cancel_protect_slice();
         }
         match self.pick_eevdf(cfs_rq) {
             Some((picked, _)) if picked == woken && is_shorter => PreemptRule::ShortSlice,
@@ -87,7 +87,7 @@ impl State {
 
     /// Whether a woken entity has a shorter slice than the running one, is eligible, and comes before it.
     fn do_preempt_short(&self, cfs_rq: CfsRqId, woken: EntityId, curr: EntityId) -> bool {
-        let (woken_se, curr_se) = (&self.entities[woken], &self.entities[curr]);
+        let (woken_se, curr_se) = (&self.fair.entities[woken], &self.fair.entities[curr]);
         self.features.has(Feature::PreemptShort)
             && woken_se.slice < curr_se.slice
             && self.entity_eligible(cfs_rq, woken)
@@ -97,7 +97,7 @@ impl State {
     /// Whether the running entity has lost the protection of its slice and is no longer eligible.
     pub(super) fn did_preempt_short(&self, cfs_rq: CfsRqId, curr: EntityId) -> bool {
         self.features.has(Feature::PreemptShort)
-            && !self.entities[curr].is_slice_protected()
+            && !self.fair.entities[curr].is_slice_protected()
             && !self.entity_eligible(cfs_rq, curr)
     }
 
@@ -109,13 +109,13 @@ impl State {
             return;
         }
         let se = self.tasks[self.rqs[cpu].curr].se;
-        let cfs_rq = self.entities[se].cfs_rq;
+        let cfs_rq = self.fair.entities[se].cfs_rq;
         self.clear_buddies(cfs_rq, se);
         self.update_rq_clock(ctx, guard);
         self.update_curr_eevdf(ctx, cfs_rq);
         self.rqs[cpu].skip_clock_update();
         if self.entity_eligible(cfs_rq, se) {
-            let entity = &mut self.entities[se];
+            let entity = &mut self.fair.entities[se];
             entity.vruntime = entity.deadline;
             self.renew_deadline(cfs_rq, se);
         }

@@ -38,9 +38,9 @@ impl State {
     }
 
     fn entity_lag_snapshot(&self, id: EntityId) -> EntityLag {
-        let se = &self.entities[id];
+        let se = &self.fair.entities[id];
         EntityLag {
-            cpu: self.cfs_rqs[se.cfs_rq].cpu,
+            cpu: self.fair.cfs_rqs[se.cfs_rq].cpu,
             task: se.task(),
             depth: se.depth,
             on_rq: se.on_rq,
@@ -56,26 +56,26 @@ impl State {
     }
 
     fn queue_lag_of(&self, id: CfsRqId) -> QueueLag {
-        let queue = &self.cfs_rqs[id];
+        let queue = &self.fair.cfs_rqs[id];
         let VirtualTime { zero_vruntime, sum_w_vruntime, sum_weight } = queue.virtual_time;
         QueueLag {
             cpu: queue.cpu,
-            depth: queue.entity.map_or(0, |above| self.entities[above].depth + 1),
+            depth: queue.entity.map_or(0, |above| self.fair.entities[above].depth + 1),
             nr_queued: queue.nr_running,
             h_nr_queued: queue.h_nr_running,
             h_nr_runnable: queue.h_nr_runnable,
             zero_vruntime: zero_vruntime as i64,
             sum_w_vruntime,
             sum_weight: sum_weight as u64,
-            avg_vruntime: queue.virtual_time.clone().advance(queue.running_entity(&self.entities)) as i64,
+            avg_vruntime: queue.virtual_time.clone().advance(queue.running_entity(&self.fair.entities)) as i64,
         }
     }
 
     fn pick_candidate(&self, cfs_rq: CfsRqId, se: EntityId) -> PickCandidate {
         PickCandidate {
             entity: self.entity_lag_snapshot(se),
-            group: self.entities[se].my_q().map(|below| self.cfs_rqs[below].group),
-            is_running: self.cfs_rqs[cfs_rq].curr == Some(se),
+            group: self.fair.entities[se].my_q().map(|below| self.fair.cfs_rqs[below].group),
+            is_running: self.fair.cfs_rqs[cfs_rq].curr == Some(se),
             is_eligible: self.entity_eligible(cfs_rq, se),
         }
     }
@@ -90,8 +90,8 @@ impl State {
 
     #[cold]
     fn report_pick_of(&self, ctx: &mut Ctx<'_>, id: CfsRqId, picked: EntityId, rule: PickRule) {
-        let queue = &self.cfs_rqs[id];
-        let running = queue.curr.filter(|curr| self.entities[*curr].on_rq);
+        let queue = &self.fair.cfs_rqs[id];
+        let running = queue.curr.filter(|curr| self.fair.entities[*curr].on_rq);
         let mut nr_eligible = 0;
         for se in running.into_iter().chain(queue.timeline.iter().map(|(_, se)| se)) {
             let candidate = self.pick_candidate(id, se);
@@ -113,7 +113,7 @@ impl State {
     pub(super) fn report_preemption(&self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, rule: PreemptRule) {
         let curr = self.rqs[cpu].curr;
         let (running, woken) = self.find_matching_se(self.tasks[curr].se, self.tasks[task].se);
-        let cfs_rq = self.entities[woken].cfs_rq;
+        let cfs_rq = self.fair.entities[woken].cfs_rq;
         let decision = PreemptDecision {
             cpu,
             task,
@@ -130,7 +130,7 @@ impl State {
     #[inline]
     pub(super) fn report_delay(&self, ctx: &mut Ctx<'_>, se: EntityId, step: DelayStep) {
         if ctx.wants_lags {
-            let queue = self.queue_lag_of(self.entities[se].cfs_rq);
+            let queue = self.queue_lag_of(self.fair.entities[se].cfs_rq);
             let record = DelayedDequeue { step, entity: self.entity_lag_snapshot(se), queue };
             ctx.report(Event::Eevdf(EevdfEvent::DelayedDequeue(&record)));
         }
@@ -140,7 +140,7 @@ impl State {
     /// kept anyway, and is not reported.
     #[cold]
     pub(super) fn report_limited_lag(&self, ctx: &mut Ctx<'_>, se: EntityId, lag: i64, flags: DequeueFlags) {
-        let se = &self.entities[se];
+        let se = &self.fair.entities[se];
         if let Some(task) = se.task().filter(|_| !flags.delayed) {
             let record = LimitedLag { task, weight: se.weight(), lag, kept: se.vlag };
             ctx.report(Event::Eevdf(EevdfEvent::LimitedLag(&record)));
@@ -200,10 +200,10 @@ impl State {
 
     /// Returns the virtual times of a cfs_rq. They have a meaning if the kernel has EEVDF.
     pub fn virtual_times_snapshot(&self, cfs_rq: &CfsRq) -> VirtualTimesSnapshot {
-        let running = cfs_rq.curr.map(|curr| &self.entities[curr]).filter(|curr| curr.on_rq);
+        let running = cfs_rq.curr.map(|curr| &self.fair.entities[curr]).filter(|curr| curr.on_rq);
         let running = running.map(|curr| RunningEntity { vruntime: curr.vruntime, weight: curr.weight() as i64 });
         let origin = cfs_rq.virtual_time.zero_vruntime;
-        let vruntimes = || cfs_rq.timeline.iter().map(|(_, se)| self.entities[se].vruntime);
+        let vruntimes = || cfs_rq.timeline.iter().map(|(_, se)| self.fair.entities[se].vruntime);
         VirtualTimesSnapshot {
             first_deadline: cfs_rq.timeline.first_vruntime(),
             min_vruntime: vruntimes().min_by_key(|vruntime| vruntime.wrapping_sub(origin) as i64),
@@ -217,6 +217,6 @@ impl State {
     /// due.
     pub fn is_eligible(&self, task: TaskId) -> bool {
         let se = self.tasks[task].se;
-        self.entity_eligible(self.entities[se].cfs_rq, se)
+        self.entity_eligible(self.fair.entities[se].cfs_rq, se)
     }
 }

@@ -15,12 +15,12 @@ impl State {
     /// new weight, which the caller sets.
     #[inline(never)]
     pub(super) fn begin_reweight(&mut self, cfs_rq: CfsRqId, se: EntityId, weight: u64) {
-        let queue = &mut self.cfs_rqs[cfs_rq];
-        let avg_vruntime = queue.avg_vruntime(&self.entities);
+        let queue = &mut self.fair.cfs_rqs[cfs_rq];
+        let avg_vruntime = queue.avg_vruntime(&self.fair.entities);
         if queue.curr != Some(se) {
             self.remove_from_timeline_eevdf(cfs_rq, se);
         }
-        self.entities[se].reweight_at(avg_vruntime, weight, self.tick_ns);
+        self.fair.entities[se].reweight_at(avg_vruntime, weight, self.tick_ns);
     }
 }
 

@@ -11,32 +11,32 @@ impl State {
     /// Updates the weight of a group's entity to its CPU's part of the group (`update_cfs_group()`). The entity of a group
     /// that becomes empty keeps its weight.
     pub(in crate::classes::fair) fn update_cfs_group_eevdf(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
-        let Some(below) = self.entities[se].my_q() else { return };
-        let below = &self.cfs_rqs[below];
+        let Some(below) = self.fair.entities[se].my_q() else { return };
+        let below = &self.fair.cfs_rqs[below];
         if below.throttle_count > 0 || below.load.weight == 0 {
             return;
         }
         ctx.op_counts.touch_group_read(below.group);
-        let weight = self.groups[below.group].weight_of(below);
-        if self.entities[se].load.weight != weight {
+        let weight = self.fair.groups[below.group].weight_of(below);
+        if self.fair.entities[se].load.weight != weight {
             self.reweight_entity_eevdf(ctx, se, weight);
         }
     }
 
     /// Changes the weight of an entity, which keeps its lag. Its cfs_rq is charged first.
     pub(in crate::classes::fair) fn reweight_entity_eevdf(&mut self, ctx: &mut Ctx<'_>, se: EntityId, weight: u64) {
-        let entity = &self.entities[se];
+        let entity = &self.fair.entities[se];
         let (cfs_rq, on_rq, old) = (entity.cfs_rq, entity.on_rq, entity.load.weight);
         if on_rq {
             self.update_curr_eevdf(ctx, cfs_rq);
             self.begin_reweight(cfs_rq, se, weight);
-            self.cfs_rqs[cfs_rq].load.sub(old);
+            self.fair.cfs_rqs[cfs_rq].load.sub(old);
         } else {
-            self.entities[se].rescale_lag(weight);
+            self.fair.entities[se].rescale_lag(weight);
         }
         self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
-        let queue = &mut self.cfs_rqs[cfs_rq];
-        self.entities[se].set_weight(&mut queue.avg, weight);
+        let queue = &mut self.fair.cfs_rqs[cfs_rq];
+        self.fair.entities[se].set_weight(&mut queue.avg, weight);
         if on_rq {
             queue.load.add(weight);
             if queue.curr != Some(se) {

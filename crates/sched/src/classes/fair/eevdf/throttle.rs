@@ -10,7 +10,7 @@ impl State {
     /// Returns the clock from which the throttled time of a cfs_rq counts that is throttled now; `None` if it has no
     /// entity.
     pub(in crate::classes::fair) fn throttled_clock_eevdf(&self, id: CfsRqId) -> Option<u64> {
-        let queue = &self.cfs_rqs[id];
+        let queue = &self.fair.cfs_rqs[id];
         (queue.nr_running > 0).then_some(self.rqs[queue.cpu].clock)
     }
 
@@ -18,7 +18,7 @@ impl State {
     #[cold]
     #[inline(never)]
     pub(super) fn start_throttled_clock(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        let queue = &mut self.cfs_rqs[id];
+        let queue = &mut self.fair.cfs_rqs[id];
         let (cpu, group) = (queue.cpu, queue.group);
         if queue.throttled && queue.throttled_clock.is_none() {
             let clock = Some(self.rqs[cpu].clock);

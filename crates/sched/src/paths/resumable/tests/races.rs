@@ -310,11 +310,11 @@ fn softirqs_are_left_to_a_thread_that_is_runnable_and_the_thread_runs_them() {
         let thread = host.on(CpuId(0), |sched, ctx| sched.add_ksoftirqd(ctx, new));
         host.sched.rqs[CpuId(0)].sched_softirq = true;
         assert!(!host.sched.defers_softirqs(CpuId(0)), "ksoftirqd sleeps");
-        let load = host.sched.cfs_rqs[CfsRqId::root(CpuId(0))].avg.load_avg;
+        let load = host.sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].avg.load_avg;
         host.on(CpuId(0), |sched, ctx| sched.handle_wakeup(ctx, thread, false));
         assert_eq!(host.sched.defers_softirqs(CpuId(0)), waits);
         assert!(
-            host.sched.cfs_rqs[CfsRqId::root(CpuId(0))].avg.load_avg <= load,
+            host.sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].avg.load_avg <= load,
             "ksoftirqd has slept since boot and adds no load"
         );
         host.on(CpuId(0), Sched::run_softirqs);

@@ -14,7 +14,7 @@ fn is_next(nr_tasks: u32, next_buddy: bool, is_fork: bool) -> bool {
     let woken = tasks.into_iter().find(|&task| task != curr).expect("one of them runs");
     machine.sched.rqs[CpuId(0)].need_resched = true;
     machine.on(0, |sched, ctx| sched.check_preempt_wakeup(ctx, CpuId(0), woken, is_fork));
-    machine.sched.cfs_rqs[CfsRqId::root(CpuId(0))].next == Some(machine.sched.tasks[woken].se)
+    machine.sched.fair.cfs_rqs[CfsRqId::root(CpuId(0))].next == Some(machine.sched.tasks[woken].se)
 }
 
 #[test]
