@@ -51,6 +51,7 @@ macro_rules! ensure {
         }
     };
 }
+
 pub(crate) use ensure;
 
 /// Checker for repeated use. It remembers values that may not decrease, and reuses its memory.

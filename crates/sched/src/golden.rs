@@ -145,7 +145,7 @@ impl GoldenTestMachine {
     /// Creates a group that is not queued, with averages of zero, and returns it with its entity.
     pub(crate) fn group(&mut self) -> (GroupId, EntityId) {
         let group = self.with(|sched, ctx| sched.create_group(ctx, GroupId::ROOT));
-        let entity = self.sched.group_entity(group, CPU).expect("every group but the root has entities");
+        let entity = self.sched.fair.group_entity(group, CPU).expect("every group but the root has entities");
         self.sched.fair.entities[entity].avg = SchedAvg::default();
         (group, entity)
     }

@@ -50,7 +50,7 @@ fn count(sched: &Sched, tallies: &mut alloc::vec::Vec<FairRecount>) {
     tallies.clear();
     tallies.resize(sched.fair.cfs_rqs.len(), FairRecount::default());
     for (index, se) in sched.fair.entities.iter().enumerate().filter(|(_, se)| se.on_rq) {
-        let is_idle = sched.se_is_idle(EntityId::from_index(index));
+        let is_idle = sched.state.fair.se_is_idle(&sched.state.tasks, EntityId::from_index(index));
         let (h_nr_running, idle_h_nr_running, h_nr_runnable) = match se.owner {
             EntityOwner::Task(_) => (1, u32::from(is_idle), u32::from(!se.is_delayed)),
             EntityOwner::Group(below) => {
@@ -180,7 +180,7 @@ fn check_running(sched: &Sched) -> CheckResult {
         let is_fair = task.class == crate::state::task::SchedClass::Fair && rq.curr != rq.idle;
         let mut entity = is_fair.then_some(task.se);
         while let Some(id) = entity {
-            let (cfs_rq, parent) = sched.place_of(id);
+            let (cfs_rq, parent) = sched.fair.place_of(id);
             let curr = sched.fair.cfs_rqs[cfs_rq].curr;
             ensure!(
                 curr == Some(id),
@@ -196,7 +196,7 @@ fn check_running(sched: &Sched) -> CheckResult {
         let running = &sched.tasks[sched.rqs[cfs_rq.cpu].curr];
         let mut entity = Some(running.se);
         while entity.is_some_and(|entity| entity != curr) {
-            entity = sched.place_of(entity.expect("tested by the loop")).1;
+            entity = sched.fair.place_of(entity.expect("tested by the loop")).1;
         }
         ensure!(entity == Some(curr), "{curr:?} runs on {id:?}, but is not above {running:?}");
     }

@@ -29,7 +29,7 @@ fn check_group(sched: &Sched, id: GroupId, most_shares: u64) -> CheckResult {
     let group = &sched.fair.groups[id];
     let mut load_avg = 0i64;
     for cpu in sched.cpu_ids() {
-        let below = sched.cfs_rq_of_group(id, cpu);
+        let below = sched.fair.cfs_rq_of_group(id, cpu);
         let cfs_rq = &sched.fair.cfs_rqs[below];
         ensure!((cfs_rq.cpu, cfs_rq.group) == (cpu, id), "{below:?} is not the cfs_rq of {id:?} on {cpu:?}");
         load_avg = load_avg.wrapping_add(cfs_rq.tg_load_avg_contrib as i64);
@@ -61,7 +61,7 @@ fn check_group(sched: &Sched, id: GroupId, most_shares: u64) -> CheckResult {
 /// branch is unfinished.
 fn check_leaf_list(sched: &Sched, cpu: CpuId) -> CheckResult {
     ensure!(!sched.rqs[cpu].leaf_list.has_unfinished_branch(), "a branch of the list of {cpu:?} has no parent");
-    let of_cpu = (0..sched.fair.groups.len()).map(|group| sched.cfs_rq_of_group(GroupId::from_index(group), cpu));
+    let of_cpu = (0..sched.fair.groups.len()).map(|group| sched.fair.cfs_rq_of_group(GroupId::from_index(group), cpu));
     let nr_marked = of_cpu.clone().filter(|id| sched.fair.cfs_rqs[*id].on_list()).count();
     let members = core::iter::successors(sched.rqs[cpu].leaf_list.first(), |&id| sched.fair.cfs_rqs[id].next_leaf());
     let mut nr_members = 0;
@@ -72,7 +72,7 @@ fn check_leaf_list(sched: &Sched, cpu: CpuId) -> CheckResult {
             cfs_rq.on_list() && cfs_rq.cpu == cpu,
             "{id:?} is in the list of {cpu:?}, but is not marked as a member"
         );
-        if let Some(parent) = sched.parent_cfs_rq(id) {
+        if let Some(parent) = sched.fair.parent_cfs_rq(id) {
             ensure!(
                 is_behind(sched, id, parent, nr_marked) || may_be_missing(sched, parent),
                 "{id:?} is in the list of {cpu:?}, but its parent {parent:?} is not behind it"

@@ -131,7 +131,7 @@ fn damaged_orders_and_lists_are_found() {
             .contains("the buddy next of")
     );
     let unlisted = damage(|sched, _, _| {
-        let cfs_rq = sched.cfs_rq_of_group(GroupId(1), CPU);
+        let cfs_rq = sched.fair.cfs_rq_of_group(GroupId(1), CPU);
         let State { rqs, fair, .. } = &mut sched.state;
         rqs[CPU].leaf_list.remove(&mut fair.cfs_rqs, cfs_rq);
     });

@@ -165,8 +165,8 @@ impl State {
             }
             if !is_migrating {
                 ctx.op_counts.touch_write(from);
-                self.remove_entity_load_avg(ctx, se);
-                self.migrate_se_pelt_lag(ctx, se);
+                self.fair.remove_entity_load_avg(ctx, se);
+                self.fair.migrate_se_pelt_lag(ctx, &self.rqs[from], se);
             }
             self.fair.entities[se].avg.last_update_time = 0;
         }
@@ -182,9 +182,9 @@ impl State {
         p.cpu = cpu;
         p.wake_cpu = cpu;
         let (se, group) = (p.se, p.group);
-        let cfs_rq = self.cfs_rq_of_group(group, cpu);
-        let parent = self.group_entity(group, cpu);
-        self.set_task_rq_fair(ctx, se, cfs_rq);
+        let cfs_rq = self.fair.cfs_rq_of_group(group, cpu);
+        let parent = self.fair.group_entity(group, cpu);
+        self.fair.set_task_rq_fair(ctx, self.features, se, cfs_rq);
         let depth = parent.map_or(0, |parent| self.fair.entities[parent].depth + 1);
         let entity = &mut self.fair.entities[se];
         (entity.cfs_rq, entity.parent, entity.depth) = (cfs_rq, parent, depth);

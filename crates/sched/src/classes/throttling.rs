@@ -11,6 +11,7 @@
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::state::State;
+use crate::state::fair_tree::FairTree;
 use crate::state::rq::task_list::TaskList;
 use crate::state::task::SchedClass;
 use crate::types::ids::{CpuId, GroupId, TaskId};
@@ -23,7 +24,7 @@ impl State {
         let p = &self.tasks[task];
         match p.class {
             SchedClass::Fair if p.group != GroupId::ROOT => {
-                self.throttled_group(p.group, p.cpu).map(RuntimeLimit::Quota)
+                self.fair.throttled_group(p.group, p.cpu).map(RuntimeLimit::Quota)
             }
             SchedClass::RealTime if self.rqs[p.cpu].rt.throttled() => Some(RuntimeLimit::RealTime),
             SchedClass::Deadline if p.dl.is_throttled => Some(RuntimeLimit::Deadline),
@@ -31,17 +32,6 @@ impl State {
                 None
             }
         }
-    }
-
-    /// Returns the nearest throttled group on a CPU, from `group` upwards.
-    fn throttled_group(&self, mut group: GroupId, cpu: CpuId) -> Option<GroupId> {
-        if !self.fair.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy() {
-            return None;
-        }
-        while !self.fair.cfs_rqs[self.cfs_rq_of_group(group, cpu)].throttled {
-            group = self.fair.groups[group].parent?;
-        }
-        Some(group)
     }
 
     /// Reports the limit for whose runtime a runnable task waits, if it has changed. Enqueueing does so once a task has
@@ -79,5 +69,18 @@ impl State {
                 self.report_throttling(ctx, task);
             }
         }
+    }
+}
+
+impl FairTree {
+    /// Returns the nearest throttled group on a CPU, from `group` upwards.
+    fn throttled_group(&self, mut group: GroupId, cpu: CpuId) -> Option<GroupId> {
+        if !self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy() {
+            return None;
+        }
+        while !self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].throttled {
+            group = self.groups[group].parent?;
+        }
+        Some(group)
     }
 }

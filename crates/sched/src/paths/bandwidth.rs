@@ -169,7 +169,7 @@ impl Sched {
     /// Handles the expiry of the slack timer: distributes the pool if it holds more than a slice and is not
     /// refilled soon.
     pub(crate) fn end_cfs_slack(&mut self, ctx: &mut Ctx<'_>, group: GroupId) {
-        let slice = self.bandwidth_slice_ns();
+        let slice = self.tunables.bandwidth_slice_ns();
         let pool = &mut self.fair.groups[group].bandwidth;
         pool.slack_started = false;
         let is_worth_while = !pool.is_refilled_within(ctx.now.0, MIN_EXPIRATION_NS);

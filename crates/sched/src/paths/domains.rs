@@ -202,6 +202,7 @@ impl Sched {
     /// Whether the CPU uses the interval of busy CPUs. A CPU that runs only SCHED_IDLE tasks balances as
     /// often as an idle one; before 5.6, as seldom as a busy one.
     fn counts_as_busy(&self, cpu: CpuId, idle: CpuIdleType) -> bool {
-        idle != CpuIdleType::Idle && !(self.sched_idle_cpu(cpu) && self.tunables.changes.sched_idle_busy == 0)
+        idle != CpuIdleType::Idle
+            && !(self.fair.sched_idle_cpu(&self.rqs[cpu]) && self.tunables.changes.sched_idle_busy == 0)
     }
 }

@@ -28,7 +28,7 @@ impl Sched {
         self.fair.groups.push(TaskGroup { next_sibling, uclamp, ..TaskGroup::new(Some(parent)) });
         for cpu in self.cpu_ids() {
             let cfs_rq = CfsRqId::from_index(self.fair.cfs_rqs.len());
-            let parent_cfs_rq = self.cfs_rq_of_group(parent, cpu);
+            let parent_cfs_rq = self.fair.cfs_rq_of_group(parent, cpu);
             let parent_entity = self.fair.cfs_rqs[parent_cfs_rq].entity;
             let entity = EntityId::from_index(self.fair.entities.len());
             let mut se = SchedEntity::new(EntityOwner::Group(cfs_rq), parent_cfs_rq);
@@ -45,9 +45,9 @@ impl Sched {
         }
         for cpu in self.cpu_ids() {
             let _rq = self.rq_lock_clocked(ctx, cpu);
-            let entity = self.group_entity(group, cpu).expect("every group but the root has entities");
+            let entity = self.fair.group_entity(group, cpu).expect("every group but the root has entities");
             self.attach_entity_cfs_rq(ctx, entity);
-            self.sync_throttle(group, cpu);
+            self.state.fair.sync_throttle(&self.state.rqs[cpu], group);
         }
         group
     }
@@ -87,7 +87,7 @@ impl Sched {
             if !self.hotplug.online.contains(cpu) {
                 continue;
             }
-            let id = self.cfs_rq_of_group(group, cpu);
+            let id = self.fair.cfs_rq_of_group(group, cpu);
             let cfs_rq = &mut self.fair.cfs_rqs[id];
             cfs_rq.runtime_enabled = is_limited;
             cfs_rq.runtime_remaining = 0;

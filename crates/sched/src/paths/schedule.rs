@@ -176,7 +176,7 @@ impl Sched {
         ctx.emit(Effect::Switch { cpu, prev, next, prev_state });
         self.balance_callbacks(ctx, cpu);
         if prev_state == PrevState::Dead && class == SchedClass::Fair {
-            self.remove_entity_load_avg(ctx, se);
+            self.fair.remove_entity_load_avg(ctx, se);
         }
     }
 
@@ -345,7 +345,7 @@ impl Sched {
     fn pick_idle(&mut self, cpu: CpuId) -> TaskId {
         self.update_idle_core(cpu);
         self.rqs[cpu].stats.sched_goidle += 1;
-        self.update_idle_rq_clock_pelt(cpu);
+        self.state.rqs[cpu].update_idle_rq_clock_pelt(self.state.fair.root_cfs_rq(cpu));
         let idle = self.rqs[cpu].idle;
         if self.rules.has_fair_server {
             let se = self.tasks[idle].se;

@@ -80,7 +80,7 @@ impl Sched {
         ctx.charge(KernelOp::Tick);
         let cpu = ctx.cpu;
         let _rq = self.rq_lock_clocked(ctx, cpu);
-        self.update_thermal_load_avg(ctx, cpu);
+        self.state.rqs[cpu].update_thermal_load_avg(ctx, &self.state.tunables, self.state.tracks_thermal);
         let curr = self.rqs[cpu].curr;
         match self.tasks[curr].class {
             SchedClass::Fair => self.task_tick_fair(ctx, cpu, curr, false),

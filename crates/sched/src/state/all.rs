@@ -25,7 +25,7 @@ use crate::state::warn::WarnState;
 use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::features::FeatureSet;
-use crate::types::ids::{CfsRqId, CpuId, CpusetId, EntityId, GroupId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, CpusetId, GroupId, TaskId};
 use crate::types::kernel_rules::KernelRules;
 use crate::types::pelt::SchedAvg;
 use crate::types::series::KernelSeries;
@@ -258,11 +258,6 @@ impl State {
         &self.rqs[cpu]
     }
 
-    /// Root cfs_rq of a CPU.
-    pub(crate) fn cfs_rq(&self, cpu: CpuId) -> &CfsRq {
-        &self.fair.cfs_rqs[CfsRqId::root(cpu)]
-    }
-
     /// State of a task, in any class.
     pub fn task(&self, task: TaskId) -> &Task {
         &self.tasks[task]
@@ -282,6 +277,11 @@ impl State {
     /// Fair entity of a task, which exists in every class.
     pub fn entity(&self, task: TaskId) -> &SchedEntity {
         &self.fair.entities[self.tasks[task].se]
+    }
+
+    /// Groups, cfs_rqs and entities of the fair class.
+    pub fn fair(&self) -> &FairTree {
+        &self.fair
     }
 
     /// State of a task group, which spans all CPUs.
@@ -329,6 +329,13 @@ impl State {
     #[inline]
     pub fn is_idle_task_running(&self, cpu: CpuId) -> bool {
         self.rqs[cpu].is_idle_task_running()
+    }
+}
+
+impl FairTree {
+    /// Root cfs_rq of a CPU.
+    pub(crate) fn root_cfs_rq(&self, cpu: CpuId) -> &CfsRq {
+        &self.cfs_rqs[CfsRqId::root(cpu)]
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Scheduling entities, which a cfs_rq orders by virtual runtime: tasks and task groups.
 
-use crate::state::State;
+use crate::state::fair_tree::FairTree;
 use crate::state::rq::slice_tree::{NO_SLOT, Slot};
 use crate::types::ids::{CfsRqId, EntityId, TaskId};
 use crate::types::pelt::SchedAvg;
@@ -169,11 +169,11 @@ pub const fn vruntime_before(a: u64, b: u64) -> bool {
     (a.wrapping_sub(b) as i64) < 0
 }
 
-impl State {
+impl FairTree {
     /// cfs_rq of an entity, and the entity above it.
     #[inline]
     pub(crate) fn place_of(&self, se: EntityId) -> (CfsRqId, Option<EntityId>) {
-        let se = &self.fair.entities[se];
+        let se = &self.entities[se];
         (se.cfs_rq, se.parent)
     }
 }

@@ -19,7 +19,7 @@ pub struct FairTree {
     /// For each group, those of all CPUs; the root group comes first.
     pub(crate) cfs_rqs: Arena<CfsRqId, CfsRq>,
     pub(crate) groups: Arena<GroupId, TaskGroup>,
-    nr_cpus: usize,
+    pub(in crate::state) nr_cpus: usize,
 }
 
 /// Tasks for which the timeline of a root cfs_rq has room from the start. A timeline may grow and never

@@ -41,8 +41,8 @@ impl State {
         self.nr_attribute_changes += 1;
         let task = TaskId::from_index(self.tasks.len());
         let entity = EntityId::from_index(self.fair.entities.len());
-        let cfs_rq = self.cfs_rq_of_group(new.group, cpu);
-        let parent = self.group_entity(new.group, cpu);
+        let cfs_rq = self.fair.cfs_rq_of_group(new.group, cpu);
+        let parent = self.fair.group_entity(new.group, cpu);
         let mut se = SchedEntity::new(EntityOwner::Task(task), cfs_rq);
         se.parent = parent;
         se.depth = parent.map_or(0, |parent| self.fair.entities[parent].depth + 1);

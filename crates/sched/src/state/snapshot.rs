@@ -6,6 +6,7 @@ use crate::interface::ctx::IpiKind;
 use crate::state::State;
 use crate::state::deadline::entity::time_before;
 use crate::state::entity::SchedEntity;
+use crate::state::fair_tree::FairTree;
 use crate::state::rq::RqStats;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::task::Uclamp;
@@ -109,7 +110,7 @@ pub enum CpuAction {
 impl State {
     /// Returns the values of a CPU at this moment.
     pub fn snapshot(&self, cpu: CpuId) -> CpuSnapshot {
-        let (rq, cfs_rq) = (self.rq(cpu), self.cfs_rq(cpu));
+        let (rq, cfs_rq) = (self.rq(cpu), self.fair.root_cfs_rq(cpu));
         CpuSnapshot {
             idle: rq.idle,
             stop: rq.stop,
@@ -147,11 +148,6 @@ impl State {
         core::iter::successors(self.rqs[cpu].leaf_list.first(), next).map(|id| &self.fair.cfs_rqs[id])
     }
 
-    /// Entity that represents a cfs_rq on its parent; a root cfs_rq has none.
-    pub fn entity_of_cfs_rq(&self, cfs_rq: &CfsRq) -> Option<&SchedEntity> {
-        cfs_rq.entity.map(|entity| &self.fair.entities[entity])
-    }
-
     /// Number of the jiffy that began last.
     pub const fn jiffies(&self) -> u64 {
         self.jiffies
@@ -186,5 +182,12 @@ impl State {
     /// Whether an interrupt is on its way to a CPU.
     pub fn is_ipi_pending(&self, cpu: CpuId, kind: IpiKind) -> bool {
         self.rqs[cpu].ipi_pending[kind as usize]
+    }
+}
+
+impl FairTree {
+    /// Entity that represents a cfs_rq on its parent; a root cfs_rq has none.
+    pub fn entity_of_cfs_rq(&self, cfs_rq: &CfsRq) -> Option<&SchedEntity> {
+        cfs_rq.entity.map(|entity| &self.entities[entity])
     }
 }

@@ -8,8 +8,11 @@ use crate::interface::blocked::{BlockedCaller, BlockedUpdate};
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::state::State;
+use crate::state::fair_tree::FairTree;
+use crate::state::rq::Rq;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, CpuId};
+use crate::types::kernel_rules::KernelRules;
 use crate::types::work::KernelOp;
 
 impl State {
@@ -19,8 +22,10 @@ impl State {
         let rq = self.rq_lock(cpu);
         self.nohz.cpus[cpu].last_blocked_load_update_tick = self.jiffies;
         self.update_rq_clock(ctx, &rq);
-        let others_decayed = self.update_blocked_others(ctx, cpu);
-        let mut has_blocked = self.other_classes_have_blocked(cpu);
+        let rq = &mut self.rqs[cpu];
+        let class = self.tasks[rq.curr].class;
+        let others_decayed = rq.update_blocked_others(ctx, &self.tunables, self.tracks_thermal, class);
+        let mut has_blocked = rq.other_classes_have_blocked();
         let fair_decayed = self.update_blocked_fair(ctx, cpu, &mut has_blocked);
         if !has_blocked {
             self.nohz.cpus[cpu].has_blocked_load = false;
@@ -45,35 +50,29 @@ impl State {
         let mut next = self.rqs[cpu].leaf_list.first();
         while let Some(id) = next {
             ctx.charge(KernelOp::BlockedCfsRq);
-            next = self.fair.cfs_rqs[id].next_leaf();
-            let now = self.cfs_rq_clock_pelt(id);
-            if self.update_cfs_rq_load_avg(ctx, now, id) {
+            let (cfs_rq, rq) = (&mut self.fair.cfs_rqs[id], &self.rqs[cpu]);
+            next = cfs_rq.next_leaf();
+            if cfs_rq.update_load_avg(ctx, cfs_rq.clock_pelt(rq), rq.contribution_scale(&self.tunables)) {
+                self.lb_cache.mark_cfs_rq_dirty(id);
                 self.update_tg_load_avg(ctx, id);
                 if self.fair.cfs_rqs[id].nr_running == 0 {
-                    self.update_idle_cfs_rq_clock_pelt(id);
+                    self.fair.cfs_rqs[id].update_idle_cfs_rq_clock_pelt();
                 }
                 root_changed |= id == root;
             }
             if let Some(se) = self.fair.cfs_rqs[id].entity
-                && !self.skip_blocked_update(se)
+                && !self.fair.skip_blocked_update(se)
             {
-                let (above, _) = self.place_of(se);
+                let (above, _) = self.fair.place_of(se);
                 self.update_load_avg(ctx, above, se, UpdateLoad::TG);
             }
-            if self.cfs_rq_is_decayed(id) {
+            if self.fair.cfs_rq_is_decayed(&self.rqs[cpu], &self.rules, id) {
                 self.rqs[cpu].leaf_list.remove(&mut self.fair.cfs_rqs, id);
             }
             let avg = &self.fair.cfs_rqs[id].avg;
             *has_blocked |= avg.load_avg > 0 || avg.util_avg > 0;
         }
         root_changed
-    }
-
-    /// Whether a cfs_rq has no weight, no sums, and no child in the list just before it.
-    pub(crate) fn cfs_rq_is_decayed(&self, id: CfsRqId) -> bool {
-        let cfs_rq = &self.fair.cfs_rqs[id];
-        let has_share = self.rules.lists_cfs_rq_with_share && cfs_rq.tg_load_avg_contrib != 0;
-        cfs_rq.load.weight == 0 && cfs_rq.avg.is_decayed() && !self.child_cfs_rq_on_list(id) && !has_share
     }
 
     /// Whether [`State::update_nohz_stats`] would update the blocked load of a tickless CPU now.
@@ -98,5 +97,14 @@ impl State {
         }
         self.update_blocked_averages(ctx, cpu, caller);
         self.nohz.cpus[cpu].has_blocked_load
+    }
+}
+
+impl FairTree {
+    /// Whether a cfs_rq has no weight, no sums, and no child in the list just before it.
+    pub(crate) fn cfs_rq_is_decayed(&self, rq: &Rq, rules: &KernelRules, id: CfsRqId) -> bool {
+        let cfs_rq = &self.cfs_rqs[id];
+        let has_share = rules.lists_cfs_rq_with_share && cfs_rq.tg_load_avg_contrib != 0;
+        cfs_rq.load.weight == 0 && cfs_rq.avg.is_decayed() && !self.child_cfs_rq_on_list(rq, id) && !has_share
     }
 }

@@ -40,7 +40,7 @@ impl State {
         let lost = irq_delta + stolen;
         rq.clock_task += delta - lost;
         if lost > 0 && self.features.has(Feature::NontaskCapacity) {
-            self.update_irq_load_avg(ctx, cpu, lost);
+            self.rqs[cpu].update_irq_load_avg(ctx, &self.tunables, lost);
         }
         self.rqs[cpu].advance_clock_pelt(ctx, self.tunables.pelt_scaling, delta - lost);
     }

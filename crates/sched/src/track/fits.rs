@@ -68,7 +68,7 @@ impl State {
 
     /// Utilisation and clamps of a task.
     pub(crate) fn clamped_util(&self, task: TaskId) -> ClampedUtil {
-        ClampedUtil { util: self.task_util_est(task), clamps: self.uclamp_eff(task) }
+        ClampedUtil { util: self.task_avg(task).task_util_est(), clamps: self.uclamp_eff(task) }
     }
 
     /// Whether a CPU is big enough for a task: `task_fits_cpu()`.
@@ -114,7 +114,7 @@ impl State {
     /// `cpu_util_cfs_boost()` (6.12).
     pub(crate) fn cpu_util_cfs_boost(&self, cpu: CpuId) -> u64 {
         let orig = self.rqs[cpu].cpu_capacity_orig;
-        self.cpu_util_cfs(cpu).max(self.cfs_rq(cpu).avg.runnable_avg.min(orig))
+        self.cpu_util_cfs(cpu).max(self.fair.root_cfs_rq(cpu).avg.runnable_avg.min(orig))
     }
 }
 

@@ -6,36 +6,35 @@
 //! for a jiffy. The kernel records the path down (`h_load_next`) on its way up; here the way up is a
 //! recursion.
 
-use crate::state::State;
-use crate::types::ids::{CfsRqId, TaskId};
+use crate::state::fair_tree::FairTree;
+use crate::types::ids::{CfsRqId, EntityId};
 
-impl State {
-    /// Load of a task as a share of its CPU's load.
-    pub(crate) fn task_h_load(&mut self, task: TaskId) -> u64 {
-        let se = self.tasks[task].se;
-        let cfs_rq = self.fair.entities[se].cfs_rq;
-        let h_load = self.cfs_rq_h_load(cfs_rq);
-        part_of(self.fair.entities[se].avg.load_avg, h_load, self.fair.cfs_rqs[cfs_rq].avg.load_avg)
+impl FairTree {
+    /// Load of an entity as a share of its CPU's load.
+    pub(crate) fn task_h_load(&mut self, se: EntityId, jiffies: u64) -> u64 {
+        let cfs_rq = self.entities[se].cfs_rq;
+        let h_load = self.cfs_rq_h_load(cfs_rq, jiffies);
+        part_of(self.entities[se].avg.load_avg, h_load, self.cfs_rqs[cfs_rq].avg.load_avg)
     }
 
     /// Load of a cfs_rq as a share of its CPU's load, computed at most once in a jiffy.
-    fn cfs_rq_h_load(&mut self, id: CfsRqId) -> u64 {
-        let cfs_rq = &self.fair.cfs_rqs[id];
-        if cfs_rq.last_h_load_update == self.jiffies {
+    fn cfs_rq_h_load(&mut self, id: CfsRqId, jiffies: u64) -> u64 {
+        let cfs_rq = &self.cfs_rqs[id];
+        if cfs_rq.last_h_load_update == jiffies {
             return cfs_rq.h_load;
         }
         let h_load = match cfs_rq.entity {
             None => cfs_rq.avg.load_avg,
             Some(se) => {
-                let above = self.fair.entities[se].cfs_rq;
-                let h_load_above = self.cfs_rq_h_load(above);
-                let load_above = self.fair.cfs_rqs[above].avg.load_avg;
-                part_of(self.fair.entities[se].avg.load_avg, h_load_above, load_above)
+                let above = self.entities[se].cfs_rq;
+                let h_load_above = self.cfs_rq_h_load(above, jiffies);
+                let load_above = self.cfs_rqs[above].avg.load_avg;
+                part_of(self.entities[se].avg.load_avg, h_load_above, load_above)
             }
         };
-        let cfs_rq = &mut self.fair.cfs_rqs[id];
+        let cfs_rq = &mut self.cfs_rqs[id];
         cfs_rq.h_load = h_load;
-        cfs_rq.last_h_load_update = self.jiffies;
+        cfs_rq.last_h_load_update = jiffies;
         h_load
     }
 }

@@ -42,7 +42,7 @@ impl State {
             p.nr_cpus_allowed != 1 && !self.task_fits_cpu(task, cpu) && largest != Some(p.max_allowed_capacity)
         };
         let misfit = task.filter(is_misfit);
-        let load = misfit.map_or(0, |task| self.task_h_load(task).max(1));
+        let load = misfit.map_or(0, |task| self.fair.task_h_load(self.tasks[task].se, self.jiffies).max(1));
         self.rqs[cpu].misfit_task_load = load;
     }
 

@@ -192,8 +192,8 @@ impl State {
         }
         let curr = rq.curr;
         if curr == task {
-            let now = self.rq_clock_pelt(cpu);
-            self.update_dl_rq_load_avg(ctx, cpu, now, false);
+            let now = self.rqs[cpu].rq_clock_pelt();
+            self.rqs[cpu].update_dl_rq_load_avg(ctx, &self.tunables, now, false);
             return;
         }
         if p.nr_cpus_allowed > 1 && rq.dl.overloaded() && !rq.dl.pushable().is_empty() {

@@ -3,32 +3,11 @@
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
+use crate::state::fair_tree::FairTree;
 use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::work::KernelOp;
 
 impl State {
-    /// Returns the ancestors of two entities (or the entities) that are on the same cfs_rq
-    /// (`find_matching_se()`).
-    #[inline]
-    pub(crate) fn find_matching_se(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
-        if self.fair.entities[a].cfs_rq == self.fair.entities[b].cfs_rq { (a, b) } else { self.climb_to_meet(a, b) }
-    }
-
-    fn climb_to_meet(&self, mut a: EntityId, mut b: EntityId) -> (EntityId, EntityId) {
-        let up = |se: EntityId| self.fair.entities[se].parent.expect("entities of one CPU meet at the root");
-        let depth = |se: EntityId| self.fair.entities[se].depth;
-        while depth(a) > depth(b) {
-            a = up(a);
-        }
-        while depth(b) > depth(a) {
-            b = up(b);
-        }
-        while self.fair.entities[a].cfs_rq != self.fair.entities[b].cfs_rq {
-            (a, b) = (up(a), up(b));
-        }
-        (a, b)
-    }
-
     /// Stops the entities of the old task (`put`) and starts those of the new one (`set`), up to the cfs_rq that both share.
     ///
     /// The deeper branch goes up first; at equal depth both do, the old one before the new one.
@@ -65,5 +44,29 @@ impl State {
                 new = up(new_parent);
             }
         }
+    }
+}
+
+impl FairTree {
+    /// Returns the ancestors of two entities (or the entities) that are on the same cfs_rq
+    /// (`find_matching_se()`).
+    #[inline]
+    pub(crate) fn find_matching_se(&self, a: EntityId, b: EntityId) -> (EntityId, EntityId) {
+        if self.entities[a].cfs_rq == self.entities[b].cfs_rq { (a, b) } else { self.climb_to_meet(a, b) }
+    }
+
+    fn climb_to_meet(&self, mut a: EntityId, mut b: EntityId) -> (EntityId, EntityId) {
+        let up = |se: EntityId| self.entities[se].parent.expect("entities of one CPU meet at the root");
+        let depth = |se: EntityId| self.entities[se].depth;
+        while depth(a) > depth(b) {
+            a = up(a);
+        }
+        while depth(b) > depth(a) {
+            b = up(b);
+        }
+        while self.entities[a].cfs_rq != self.entities[b].cfs_rq {
+            (a, b) = (up(a), up(b));
+        }
+        (a, b)
     }
 }

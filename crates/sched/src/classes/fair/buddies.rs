@@ -3,33 +3,18 @@
 //!
 //! Models `set_next_buddy()` and `clear_buddies()` (6.1). In 6.12 only the next buddy is left.
 
-use crate::state::State;
+use crate::state::fair_tree::FairTree;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::types::ids::{CfsRqId, EntityId};
+use crate::state::task::Task;
+use crate::types::arena::Arena;
+use crate::types::ids::{CfsRqId, EntityId, TaskId};
 
-impl State {
-    /// Marks an entity and the group entities above it as next buddies, up to an idle one.
-    pub(crate) fn set_next_buddy(&mut self, se: EntityId) {
-        self.mark_upwards(se, |sched, cfs_rq, se| sched.fair.cfs_rqs[cfs_rq].next = Some(se));
-    }
-
-    pub(super) fn mark_upwards(&mut self, se: EntityId, mark: impl Fn(&mut Self, CfsRqId, EntityId)) {
-        let mut entity = Some(se);
-        while let Some(se) = entity {
-            if !self.fair.entities[se].on_rq || self.se_is_idle(se) {
-                return;
-            }
-            let (cfs_rq, parent) = self.place_of(se);
-            mark(self, cfs_rq, se);
-            entity = parent;
-        }
-    }
-
+impl FairTree {
     /// Clears all buddy marks of an entity, and of the group entities above it as far as they have the same
     /// mark.
     #[inline]
     pub(crate) fn clear_buddies(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let queue = &self.fair.cfs_rqs[cfs_rq];
+        let queue = &self.cfs_rqs[cfs_rq];
         let is_marked = [queue.last, queue.next, queue.skip].map(|mark| mark == Some(se));
         if is_marked != [false; 3] {
             self.clear_marks(se, is_marked);
@@ -42,13 +27,35 @@ impl State {
             let mut entity = Some(se);
             while let Some(se) = entity {
                 let (cfs_rq, parent) = self.place_of(se);
-                let mark = field(&mut self.fair.cfs_rqs[cfs_rq]);
+                let mark = field(&mut self.cfs_rqs[cfs_rq]);
                 if *mark != Some(se) {
                     break;
                 }
                 *mark = None;
                 entity = parent;
             }
+        }
+    }
+
+    /// Marks an entity and the group entities above it as next buddies, up to an idle one.
+    pub(crate) fn set_next_buddy(&mut self, tasks: &Arena<TaskId, Task>, se: EntityId) {
+        self.mark_upwards(tasks, se, |cfs_rq| &mut cfs_rq.next);
+    }
+
+    pub(super) fn mark_upwards(
+        &mut self,
+        tasks: &Arena<TaskId, Task>,
+        se: EntityId,
+        mark: impl Fn(&mut CfsRq) -> &mut Option<EntityId>,
+    ) {
+        let mut entity = Some(se);
+        while let Some(se) = entity {
+            if !self.entities[se].on_rq || self.se_is_idle(tasks, se) {
+                return;
+            }
+            let (cfs_rq, parent) = self.place_of(se);
+            *mark(&mut self.cfs_rqs[cfs_rq]) = Some(se);
+            entity = parent;
         }
     }
 }

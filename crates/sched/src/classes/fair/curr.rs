@@ -5,6 +5,8 @@
 
 use crate::state::State;
 use crate::state::entity::SchedEntity;
+use crate::state::fair_tree::FairTree;
+use crate::state::rq::Rq;
 use crate::types::ids::{CfsRqId, EntityId, TaskId};
 use crate::types::weight::calc_delta_fair;
 
@@ -31,19 +33,20 @@ impl SchedEntity {
 }
 
 impl State {
-    /// Starts an entity that has left the timeline of its cfs_rq.
-    #[inline]
-    pub(super) fn start_entity(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let queue = &mut self.fair.cfs_rqs[cfs_rq];
-        queue.curr = Some(se);
-        let entity = &mut self.fair.entities[se];
-        entity.exec_start = self.rqs[queue.cpu].clock_task;
-        entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
-    }
-
     /// Moves a queued task to the newest end of its runqueue's list of fair tasks.
     pub(crate) fn move_to_newest(&mut self, task: TaskId) {
         let cpu = self.tasks[task].cpu;
         self.rqs[cpu].cfs_tasks.move_to_newest(&mut self.tasks, task);
+    }
+}
+
+impl FairTree {
+    /// Starts an entity that has left the timeline of its cfs_rq.
+    #[inline]
+    pub(super) fn start_entity(&mut self, rq: &Rq, cfs_rq: CfsRqId, se: EntityId) {
+        self.cfs_rqs[cfs_rq].curr = Some(se);
+        let entity = &mut self.entities[se];
+        entity.exec_start = rq.clock_task;
+        entity.prev_sum_exec_runtime = entity.sum_exec_runtime;
     }
 }

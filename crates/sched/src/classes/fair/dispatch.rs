@@ -11,8 +11,11 @@ use crate::interface::ctx::Ctx;
 use crate::interface::lag::{EntityLag, LagMoment, QueueLag};
 use crate::state::State;
 use crate::state::lock::RqGuard;
+use crate::state::rq::Rq;
+use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::rq::virtual_time::VirtualTime;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::types::kernel_rules::KernelRules;
 
 /// Operations of the class (`fair_sched_class`).
 impl State {
@@ -136,21 +139,12 @@ impl State {
         }
     }
 
-    /// Returns the clock from which the throttled time of a cfs_rq counts that is throttled now.
-    #[inline]
-    pub(super) fn throttled_clock(&self, id: CfsRqId) -> Option<u64> {
-        match self.rules.fair_is_eevdf {
-            false => self.throttled_clock_cfs(id),
-            true => self.throttled_clock_eevdf(id),
-        }
-    }
-
     /// Adds a waiting entity to the timeline of its cfs_rq.
     #[cfg(test)]
     pub(crate) fn insert_into_timeline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         match self.rules.fair_is_eevdf {
-            false => self.insert_into_timeline_cfs(cfs_rq, se),
-            true => self.insert_into_timeline_eevdf(cfs_rq, se),
+            false => self.fair.insert_into_timeline_cfs(cfs_rq, se),
+            true => self.fair.insert_into_timeline_eevdf(cfs_rq, se),
         }
     }
 }
@@ -162,7 +156,7 @@ impl State {
     pub(crate) fn report_lags(&self, ctx: &mut Ctx<'_>, task: TaskId, moment: LagMoment) {
         match self.rules.fair_is_eevdf {
             false => {}
-            true => self.report_lags_eevdf(ctx, task, moment),
+            true => self.fair.report_lags_eevdf(ctx, &self.tasks[task], moment),
         }
     }
 
@@ -170,7 +164,7 @@ impl State {
     pub fn lag_snapshot(&self, task: TaskId) -> Option<EntityLag> {
         match self.rules.fair_is_eevdf {
             false => None,
-            true => Some(self.lag_snapshot_eevdf(task)),
+            true => Some(self.fair.lag_snapshot_eevdf(&self.tasks[task])),
         }
     }
 
@@ -178,7 +172,7 @@ impl State {
     pub fn queue_lag_snapshot(&self, cpu: CpuId) -> Option<QueueLag> {
         match self.rules.fair_is_eevdf {
             false => None,
-            true => Some(self.queue_lag_snapshot_eevdf(cpu)),
+            true => Some(self.fair.queue_lag_of(CfsRqId::root(cpu))),
         }
     }
 
@@ -187,6 +181,17 @@ impl State {
         match self.rules.fair_is_eevdf {
             false => None,
             true => Some(&self.fair.cfs_rqs[id].virtual_time),
+        }
+    }
+}
+
+impl CfsRq {
+    /// Returns the clock from which the throttled time of a cfs_rq counts that is throttled now.
+    #[inline]
+    pub(super) fn throttled_clock(&self, rq: &Rq, rules: &KernelRules) -> Option<u64> {
+        match rules.fair_is_eevdf {
+            false => self.throttled_clock_cfs(rq),
+            true => self.throttled_clock_eevdf(rq),
         }
     }
 }

@@ -4,8 +4,12 @@
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::entity::SchedEntity;
+use crate::state::fair_tree::FairTree;
+use crate::state::rq::Rq;
+use crate::state::task::Task;
 use crate::track::pelt::attach::UpdateLoad;
-use crate::types::ids::{CfsRqId, EntityId};
+use crate::types::arena::Arena;
+use crate::types::ids::{CfsRqId, EntityId, TaskId};
 use crate::types::work::KernelOp;
 
 /// Reason and mode of an enqueue (`ENQUEUE_*`).
@@ -70,14 +74,14 @@ impl State {
     #[inline]
     pub(super) fn refresh_queued_group(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
-        self.se_update_runnable(se);
+        self.fair.se_update_runnable(se);
     }
 
     /// Updates the averages of an entity that arrives on a cfs_rq, and attaches it if it is new there.
     #[inline]
     pub(super) fn attach_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { attach: true, ..UpdateLoad::TG });
-        self.se_update_runnable(se);
+        self.fair.se_update_runnable(se);
     }
 
     /// Updates the averages of an entity that leaves a cfs_rq, and detaches it if its task migrates. Its marks as buddy end.
@@ -86,8 +90,8 @@ impl State {
         let owner = self.fair.entities[se].task();
         let is_migrating = owner.is_some_and(|task| self.tasks[task].is_migrating());
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { detach: is_migrating, ..UpdateLoad::TG });
-        self.se_update_runnable(se);
-        self.clear_buddies(cfs_rq, se);
+        self.fair.se_update_runnable(se);
+        self.fair.clear_buddies(cfs_rq, se);
     }
 
     /// Puts a cfs_rq that has got its first entity on the leaf list, unless it or a group above it is throttled. Returns
@@ -95,41 +99,56 @@ impl State {
     #[inline]
     pub(super) fn try_list_cfs_rq(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId) -> bool {
         self.check_enqueue_throttle(ctx, cfs_rq);
-        let may_list = !self.fair.cfs_rqs[cfs_rq].is_throttled_hierarchy();
+        let queue = &self.fair.cfs_rqs[cfs_rq];
+        let (cpu, may_list) = (queue.cpu, !queue.is_throttled_hierarchy());
         if may_list {
-            self.list_add_leaf_cfs_rq(cfs_rq);
+            self.fair.list_add_leaf_cfs_rq(&mut self.rqs[cpu], cfs_rq);
         }
         may_list
     }
+}
 
+impl FairTree {
     /// Records the number of runnable tasks that a group's entity represents (`se_update_runnable()`).
     pub(crate) fn se_update_runnable(&mut self, se: EntityId) {
-        if let Some(below) = self.fair.entities[se].my_q() {
-            let below = &self.fair.cfs_rqs[below];
-            self.fair.entities[se].runnable_weight = u64::from(below.h_nr_runnable);
+        if let Some(below) = self.entities[se].my_q() {
+            let below = &self.cfs_rqs[below];
+            self.entities[se].runnable_weight = u64::from(below.h_nr_runnable);
         }
     }
 
     #[inline(always)]
-    pub(super) fn account_entity_enqueue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let is_idle = self.se_is_idle(se);
-        let (queue, entity) = (&mut self.fair.cfs_rqs[cfs_rq], &self.fair.entities[se]);
+    pub(super) fn account_entity_enqueue(
+        &mut self,
+        rq: &mut Rq,
+        tasks: &mut Arena<TaskId, Task>,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+    ) {
+        let is_idle = self.se_is_idle(tasks, se);
+        let (queue, entity) = (&mut self.cfs_rqs[cfs_rq], &self.entities[se]);
         queue.load.add(entity.load.weight);
         queue.nr_running += 1;
         queue.idle_nr_running += u32::from(is_idle);
         if let Some(task) = entity.task() {
-            self.rqs[queue.cpu].cfs_tasks.push_newest(&mut self.tasks, task);
+            rq.cfs_tasks.push_newest(tasks, task);
         }
     }
 
-    pub(super) fn account_entity_dequeue(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let is_idle = self.se_is_idle(se);
-        let (queue, entity) = (&mut self.fair.cfs_rqs[cfs_rq], &self.fair.entities[se]);
+    pub(super) fn account_entity_dequeue(
+        &mut self,
+        rq: &mut Rq,
+        tasks: &mut Arena<TaskId, Task>,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+    ) {
+        let is_idle = self.se_is_idle(tasks, se);
+        let (queue, entity) = (&mut self.cfs_rqs[cfs_rq], &self.entities[se]);
         queue.load.sub(entity.load.weight);
         queue.nr_running -= 1;
         queue.idle_nr_running -= u32::from(is_idle);
         if let Some(task) = entity.task() {
-            self.rqs[queue.cpu].cfs_tasks.remove(&mut self.tasks, task);
+            rq.cfs_tasks.remove(tasks, task);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::types::weight::LoadWeight;
 fn the_weight_of_a_group_on_one_cpu() {
     let mut rig = GoldenTestMachine::new();
     let (group, entity) = rig.group();
-    let cfs_rq = rig.sched.cfs_rq_of_group(group, CPU);
+    let cfs_rq = rig.sched.fair.cfs_rq_of_group(group, CPU);
     let mut nr_compared = 0;
     for line in recording("vec-arith-core-6.1.jsonl.zst").iter().filter(|line| line["f"] == "calc_group_shares") {
         let below = &mut rig.sched.fair.cfs_rqs[cfs_rq];

@@ -8,6 +8,7 @@
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::entity::SchedEntity;
+use crate::state::fair_tree::FairTree;
 use crate::state::group::TaskGroup;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::track::pelt::attach::UpdateLoad;
@@ -90,7 +91,7 @@ impl State {
         self.fair.groups[group].shares = shares;
         for cpu in self.cpu_ids() {
             let _rq = self.rq_lock_clocked(ctx, cpu);
-            let mut entity = self.group_entity(group, cpu);
+            let mut entity = self.fair.group_entity(group, cpu);
             while let Some(se) = entity {
                 let cfs_rq = self.fair.entities[se].cfs_rq;
                 self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
@@ -115,31 +116,33 @@ impl State {
         }
         self.fair.groups[group].is_idle = is_idle;
         for cpu in self.cpu_ids() {
-            self.recount_idle(group, cpu, is_idle);
+            self.fair.recount_idle(group, cpu, is_idle);
         }
         let shares = if is_idle { scale_load(WEIGHT_IDLEPRIO) } else { NICE_0_LOAD };
         self.change_shares(ctx, group, shares)
     }
+}
 
+impl FairTree {
     /// Recounts a group's tasks on a CPU as idle or not idle, from its cfs_rq upwards to the next idle group.
     fn recount_idle(&mut self, group: GroupId, cpu: CpuId, is_idle: bool) {
         let below = self.cfs_rq_of_group(group, cpu);
-        let queue = &mut self.fair.cfs_rqs[below];
+        let queue = &mut self.cfs_rqs[below];
         queue.is_idle = is_idle;
         let others = queue.h_nr_running - queue.idle_h_nr_running;
         let mut entity = queue.entity;
         let apply = |count: &mut u32, by: u32| *count = if is_idle { *count + by } else { *count - by };
-        if let Some(se) = entity.filter(|se| self.fair.entities[*se].on_rq) {
-            let parent: CfsRqId = self.fair.entities[se].cfs_rq;
-            apply(&mut self.fair.cfs_rqs[parent].idle_nr_running, 1);
+        if let Some(se) = entity.filter(|se| self.entities[*se].on_rq) {
+            let parent: CfsRqId = self.entities[se].cfs_rq;
+            apply(&mut self.cfs_rqs[parent].idle_nr_running, 1);
         }
-        while let Some(se) = entity.filter(|se| self.fair.entities[*se].on_rq) {
-            let cfs_rq = &mut self.fair.cfs_rqs[self.fair.entities[se].cfs_rq];
+        while let Some(se) = entity.filter(|se| self.entities[*se].on_rq) {
+            let cfs_rq = &mut self.cfs_rqs[self.entities[se].cfs_rq];
             apply(&mut cfs_rq.idle_h_nr_running, others);
             if cfs_rq.is_idle {
                 break;
             }
-            entity = self.fair.entities[se].parent;
+            entity = self.entities[se].parent;
         }
     }
 }

@@ -20,8 +20,8 @@ impl State {
         let (cpu, prio, may_migrate) = (p.cpu, p.prio(), p.nr_cpus_allowed > 1);
         let rq = &self.rqs[cpu];
         if rq.curr == task {
-            let now = self.rq_clock_pelt(cpu);
-            self.update_rt_rq_load_avg(ctx, cpu, now, false);
+            let now = self.rqs[cpu].rq_clock_pelt();
+            self.rqs[cpu].update_rt_rq_load_avg(ctx, &self.tunables, now, false);
         } else if p.is_queued() {
             let is_more_important = prio < self.tasks[rq.curr].prio();
             if may_migrate && rq.rt.overloaded() {

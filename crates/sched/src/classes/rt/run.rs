@@ -22,8 +22,8 @@ impl State {
         self.set_next_task_rt(cpu, task);
         let curr = self.rqs[cpu].curr;
         if self.tasks[curr].class != SchedClass::RealTime {
-            let now = self.rq_clock_pelt(cpu);
-            self.update_rt_rq_load_avg(ctx, cpu, now, false);
+            let now = self.rqs[cpu].rq_clock_pelt();
+            self.rqs[cpu].update_rt_rq_load_avg(ctx, &self.tunables, now, false);
         }
         self.rqs[cpu].queue_push_tasks();
         Some(task)
@@ -40,8 +40,8 @@ impl State {
     /// Stops the running task. It becomes pushable if it is still runnable.
     pub(crate) fn put_prev_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         self.update_curr_rt(ctx, cpu);
-        let now = self.rq_clock_pelt(cpu);
-        self.update_rt_rq_load_avg(ctx, cpu, now, true);
+        let now = self.rqs[cpu].rq_clock_pelt();
+        self.rqs[cpu].update_rt_rq_load_avg(ctx, &self.tunables, now, true);
         let p = &self.tasks[task];
         if p.rt.on_rq {
             self.rqs[cpu].enqueue_pushable_task(&mut self.rt_root, &self.rules, task, p);
@@ -52,8 +52,8 @@ impl State {
     /// priority.
     pub(crate) fn task_tick_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         self.update_curr_rt(ctx, cpu);
-        let now = self.rq_clock_pelt(cpu);
-        self.update_rt_rq_load_avg(ctx, cpu, now, true);
+        let now = self.rqs[cpu].rq_clock_pelt();
+        self.rqs[cpu].update_rt_rq_load_avg(ctx, &self.tunables, now, true);
         let slice = self.tunables.rr_timeslice_ticks(self.tick_ns);
         let p = &mut self.tasks[task];
         if !matches!(p.policy, Policy::RoundRobin(_)) {

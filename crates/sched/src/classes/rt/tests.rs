@@ -398,10 +398,10 @@ fn a_fair_task_that_becomes_a_real_time_one_preempts_and_back_again_gives_way() 
     let task = machine.fork(CPU0, Policy::Normal);
     machine.set_policy(task, Policy::Fifo(20));
     assert_eq!(machine.curr(CPU0), task);
-    assert_eq!((machine.sched.rq(CPU0).nr_running, machine.sched.cfs_rq(CPU0).h_nr_running), (2, 0));
+    assert_eq!((machine.sched.rq(CPU0).nr_running, machine.sched.fair.root_cfs_rq(CPU0).h_nr_running), (2, 0));
     machine.set_policy(task, Policy::Normal);
     assert_eq!(machine.curr(CPU0), runs);
-    assert_eq!((machine.sched.rq(CPU0).nr_running, machine.sched.cfs_rq(CPU0).h_nr_running), (2, 1));
+    assert_eq!((machine.sched.rq(CPU0).nr_running, machine.sched.fair.root_cfs_rq(CPU0).h_nr_running), (2, 1));
 }
 
 #[test]

@@ -136,7 +136,7 @@ impl Sched {
     /// newest group comes first.
     fn unthrottle_offline_cfs_rqs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         for group in (1..self.fair.groups.len()).rev().map(GroupId::from_index) {
-            let id = self.cfs_rq_of_group(group, cpu);
+            let id = self.fair.cfs_rq_of_group(group, cpu);
             let cfs_rq = &mut self.fair.cfs_rqs[id];
             if !cfs_rq.runtime_enabled {
                 continue;
@@ -153,14 +153,14 @@ impl Sched {
     /// Removes a CPU from the loads of all groups.
     fn clear_tg_offline_cfs_rqs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         for group in (1..self.fair.groups.len()).map(GroupId::from_index) {
-            let id = self.cfs_rq_of_group(group, cpu);
-            self.clear_tg_load_avg(ctx, id);
+            let id = self.fair.cfs_rq_of_group(group, cpu);
+            self.fair.clear_tg_load_avg(ctx, id);
         }
     }
 
     fn update_runtime_enabled(&mut self, cpu: CpuId) {
         for group in (1..self.fair.groups.len()).map(GroupId::from_index) {
-            let id = self.cfs_rq_of_group(group, cpu);
+            let id = self.fair.cfs_rq_of_group(group, cpu);
             self.fair.cfs_rqs[id].runtime_enabled = self.fair.groups[group].bandwidth.limits.quota().is_some();
         }
     }

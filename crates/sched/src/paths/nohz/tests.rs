@@ -348,7 +348,7 @@ fn blocked_load_of_a_cpu_is_updated_once_in_a_tick_or_less_often() {
     machine.sched.fair.cfs_rqs[CfsRqId::root(CpuId(1))].avg.last_update_time = machine.now.0;
     machine.sched.fair.cfs_rqs[CfsRqId::root(CpuId(1))].avg.util_avg = 500;
     machine.sched.fair.cfs_rqs[CfsRqId::root(CpuId(1))].avg.util_sum = 500 * 47_000;
-    machine.sched.list_add_leaf_cfs_rq(CfsRqId(1));
+    machine.sched.state.fair.list_add_leaf_cfs_rq(&mut machine.sched.state.rqs[CpuId(1)], CfsRqId(1));
     machine.sched.jiffies = 1001;
     assert_eq!(update(&mut machine), (true, 1001));
     assert_eq!(update(&mut machine), (true, 1001));
@@ -365,11 +365,11 @@ fn blocked_load_of_a_cpu_is_updated_once_in_a_tick_or_less_often() {
 fn a_cfs_rq_leaves_the_list_when_it_and_its_children_have_decayed() {
     let mut machine = flat(2);
     let group = machine.on(0, |sched, ctx| sched.create_group(ctx, GroupId::ROOT));
-    let below = machine.sched.cfs_rq_of_group(group, CpuId(1));
+    let below = machine.sched.fair.cfs_rq_of_group(group, CpuId(1));
     machine.sched.fair.cfs_rqs[below].avg.last_update_time = machine.now.0;
     machine.sched.fair.cfs_rqs[below].avg.load_sum = 1;
-    machine.sched.list_add_leaf_cfs_rq(below);
-    machine.sched.list_add_leaf_cfs_rq(CfsRqId(1));
+    machine.sched.state.fair.list_add_leaf_cfs_rq(&mut machine.sched.state.rqs[CpuId(1)], below);
+    machine.sched.state.fair.list_add_leaf_cfs_rq(&mut machine.sched.state.rqs[CpuId(1)], CfsRqId(1));
     machine.on(1, |sched, ctx| sched.update_blocked_averages(ctx, CpuId(1), BlockedCaller::Softirq));
     assert_eq!(machine.sched.rqs[CpuId(1)].leaf_list.first(), Some(below));
     machine.sched.fair.cfs_rqs[below].avg.load_sum = 0;

@@ -77,7 +77,7 @@ impl State {
     /// Whether a task's group is throttled at the source or at the destination (`throttled_lb_pair()`).
     fn is_throttled_pair(&self, task: TaskId, src: CpuId, dst: CpuId) -> bool {
         let group = self.tasks[task].group;
-        let is_throttled = |cpu| self.fair.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy();
+        let is_throttled = |cpu| self.fair.cfs_rqs[self.fair.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy();
         is_throttled(src) || is_throttled(dst)
     }
 
@@ -172,13 +172,13 @@ impl State {
         let nr_balance_failed = self.domains.domains[env.sd].nr_balance_failed;
         let amount = match env.migration {
             MigrationType::Load => {
-                let load = self.task_h_load(task).max(1);
+                let load = self.fair.task_h_load(self.tasks[task].se, self.jiffies).max(1);
                 if self.features.has(Feature::LbMin) && load < 16 && nr_balance_failed == 0 {
                     return false;
                 }
                 load
             }
-            MigrationType::Util => self.task_util_est(task),
+            MigrationType::Util => self.task_avg(task).task_util_est(),
             MigrationType::Task => {
                 env.imbalance -= 1;
                 return true;

@@ -514,7 +514,13 @@ fn a_misfit_task_without_load_is_noted_all_the_same() {
     let avg = &mut machine.sched.fair.entities[se].avg;
     (avg.util_avg, avg.load_avg) = (440, 0);
     machine.on(0, |sched, ctx| sched.update_misfit_status(ctx, CpuId(0), Some(task)));
-    assert_eq!((machine.sched.task_h_load(task), machine.sched.rqs[CpuId(0)].misfit_task_load), (0, 1));
+    assert_eq!(
+        (
+            machine.sched.state.fair.task_h_load(machine.sched.state.tasks[task].se, machine.sched.state.jiffies),
+            machine.sched.rqs[CpuId(0)].misfit_task_load
+        ),
+        (0, 1)
+    );
 }
 
 #[test]

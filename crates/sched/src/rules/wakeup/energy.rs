@@ -93,9 +93,9 @@ impl State {
         let mut wider = core::iter::successors(narrowest, |&sd| self.domains.domains[sd].parent);
         let Some(sd) = wider.find(|&sd| self.domains.domains[sd].span.contains(prev)) else { return false };
         decision.choose(prev, WakeRule::EnergyPrev);
-        self.sync_entity_load_avg(ctx, self.tasks[task].se);
+        self.fair.sync_entity_load_avg(ctx, self.tasks[task].se);
         let clamps = if self.uclamp_used { self.uclamp_eff(task) } else { Uclamp::default() };
-        if self.task_util_est(task) == 0 && clamps.min == 0 {
+        if self.task_avg(task).task_util_est() == 0 && clamps.min == 0 {
             decision.choose(prev, WakeRule::EnergyNone);
             return true;
         }
@@ -207,7 +207,7 @@ impl State {
     fn task_busy_time(&self, task: TaskId, cpu: CpuId) -> u64 {
         let rq = &self.rqs[cpu];
         let (max, irq) = (rq.cpu_capacity_orig, rq.avg_irq.util_avg);
-        if irq >= max { max } else { self.task_util_est(task) * (max - irq) / max }
+        if irq >= max { max } else { self.task_avg(task).task_util_est() * (max - irq) / max }
     }
 
     /// Returns the utilisation of a perf domain without the task.

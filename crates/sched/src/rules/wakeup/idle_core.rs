@@ -32,7 +32,7 @@ impl State {
             return;
         }
         let siblings = self.domains.cores.mask_of(cpu);
-        if siblings.iter().all(|sibling| sibling == cpu || self.available_idle_cpu(sibling)) {
+        if siblings.iter().all(|sibling| sibling == cpu || self.rqs[sibling].is_idle()) {
             self.set_idle_cores(cpu, true);
         }
     }
@@ -135,7 +135,7 @@ impl State {
             decision.nr_scanned += 1;
             scan_budget.take();
             ctx.op_counts.touch_scan(core::iter::once(cpu));
-            if self.available_idle_cpu(cpu) {
+            if self.rqs[cpu].is_idle() {
                 if idle_cpu.is_none() && candidates.contains(cpu) {
                     *idle_cpu = Some(cpu);
                 }

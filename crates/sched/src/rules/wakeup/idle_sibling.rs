@@ -34,7 +34,7 @@ impl State {
         in_interrupt: bool,
     ) -> Selection {
         let util = self.domains.asym_cpucapacity.then(|| {
-            self.sync_entity_load_avg(ctx, self.tasks[decision.task].se);
+            self.fair.sync_entity_load_avg(ctx, self.tasks[decision.task].se);
             self.clamped_util(decision.task)
         });
         let mut fallback = None;
@@ -121,21 +121,15 @@ impl State {
         self.domains.cluster_active && !self.domains.cpus_share_resources(cpu, target)
     }
 
-    /// Whether no task runs on a CPU and none is about to be enqueued there.
-    #[inline]
-    pub(crate) fn available_idle_cpu(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu].is_idle()
-    }
-
     /// Whether a woken task would run on a CPU at once: the CPU is idle or runs only SCHED_IDLE tasks.
     #[inline]
     pub(crate) fn is_idle_for_wakeup(&self, cpu: CpuId) -> bool {
-        self.available_idle_cpu(cpu) || self.is_idle_but_for_idle_tasks(cpu)
+        self.rqs[cpu].is_idle() || self.is_idle_but_for_idle_tasks(cpu)
     }
 
     /// Whether a CPU runs only SCHED_IDLE tasks, and therefore counts as idle; before 5.4 it did not.
     #[inline]
     pub(crate) fn is_idle_but_for_idle_tasks(&self, cpu: CpuId) -> bool {
-        self.sched_idle_cpu(cpu) && self.tunables.changes.sched_idle_busy < 2
+        self.fair.sched_idle_cpu(&self.rqs[cpu]) && self.tunables.changes.sched_idle_busy < 2
     }
 }

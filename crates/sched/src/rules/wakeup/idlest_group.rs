@@ -91,7 +91,7 @@ impl State {
         let counts_here = self.domains.groups[id].span.contains(own_cpu)
             && self.tasks[task].cpus_allowed.contains(own_cpu)
             && self.counts_on_cpu(own_cpu, task);
-        let own_load = if counts_here { self.task_h_load(task) } else { 0 };
+        let own_load = if counts_here { self.fair.task_h_load(self.tasks[task].se, self.jiffies) } else { 0 };
 
         let domain = &self.domains.domains[sd];
         let is_asym = domain.flags.contains(SdFlags::ASYM_CPUCAPACITY);
@@ -131,7 +131,7 @@ impl State {
         let mut nr_cpus = 0;
         for cpu in group.span.iter_and(&self.tasks[task].cpus_allowed) {
             nr_cpus += 1;
-            let load = self.cfs_rq(cpu).avg.load_avg;
+            let load = self.fair.root_cfs_rq(cpu).avg.load_avg;
             let load = if cpu == own_cpu { load.saturating_sub(own_load) } else { load };
             stats.group_load = stats.group_load.wrapping_add(load);
             stats.group_util += self.cpu_util_without(cpu, task);
@@ -140,7 +140,7 @@ impl State {
             let nr_running = self.rqs[cpu].nr_running - own;
             stats.sum_nr_running += nr_running;
             stats.sum_h_nr_running += self.fair.cfs_rqs[CfsRqId::root(cpu)].h_nr_running - own;
-            stats.idle_cpus += u32::from(nr_running == 0 && self.idle_cpu_without(cpu, task));
+            stats.idle_cpus += u32::from(nr_running == 0 && self.rqs[cpu].idle_cpu_without(task));
             if stats.group_misfit_task_load > 0 && self.task_fits_cpu(task, cpu) {
                 stats.group_misfit_task_load = 0;
             }
@@ -169,7 +169,7 @@ impl State {
             stats.group_runnable = stats.group_runnable - with.runnable + self.cpu_runnable_without(cpu, task);
             stats.sum_nr_running -= own;
             stats.sum_h_nr_running -= own;
-            let is_idle = self.rqs[cpu].nr_running == own && self.idle_cpu_without(cpu, task);
+            let is_idle = self.rqs[cpu].nr_running == own && self.rqs[cpu].idle_cpu_without(task);
             stats.idle_cpus = stats.idle_cpus - with.idle_cpus + u32::from(is_idle);
         }
         stats

@@ -11,6 +11,7 @@
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{WakeKind, WakeupDecision};
 use crate::state::State;
+use crate::state::fair_tree::FairTree;
 use crate::state::topology::{DomainId, SchedGroup, SchedGroupId, SdFlags};
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::types::units::SCHED_CAPACITY_SCALE;
@@ -125,37 +126,35 @@ impl State {
         for cpu in group.span.iter() {
             ctx.charge(KernelOp::GroupStatCpu);
             ctx.op_counts.touch_read(cpu);
-            sums.runnable += self.cpu_runnable_load(cpu);
-            sums.with_sleepers += self.cfs_rq(cpu).avg.load_avg;
+            sums.runnable += self.fair.runnable_load(CfsRqId::root(cpu));
+            sums.with_sleepers += self.fair.root_cfs_rq(cpu).avg.load_avg;
             let spare = self.rqs[cpu].cpu_capacity.saturating_sub(self.cpu_util_without(cpu, task));
             sums.spare = sums.spare.max(spare);
         }
         let in_proportion = |load: u64| load * SCHED_CAPACITY_SCALE / capacity;
         GroupLoads { runnable: in_proportion(sums.runnable), with_sleepers: in_proportion(sums.with_sleepers), ..sums }
     }
+}
 
-    /// Returns the load of the runnable entities of a CPU (`weighted_cpuload()`, in 5.4
+impl FairTree {
+    /// Returns the load of the runnable entities of a cfs_rq; of a root cfs_rq, that of its CPU (`weighted_cpuload()`, in 5.4
     /// `cpu_runnable_load()`).
     // DIFFERS: The runnable load of a CPU, which kernels before 5.5 use at fork and exec, is the present sum of the
     // loads of queued entities, where a group counts by the queued share of its load. Those kernels kept a
     // separate average, which decays with time between updates.
-    pub(crate) fn cpu_runnable_load(&self, cpu: CpuId) -> u64 {
-        self.runnable_load(CfsRqId::root(cpu))
-    }
-
-    fn runnable_load(&self, cfs_rq: CfsRqId) -> u64 {
-        let cfs_rq = &self.fair.cfs_rqs[cfs_rq];
+    pub(crate) fn runnable_load(&self, cfs_rq: CfsRqId) -> u64 {
+        let cfs_rq = &self.cfs_rqs[cfs_rq];
         let waiting: u64 = cfs_rq.timeline.iter().map(|(_, se)| self.runnable_load_of_entity(se)).sum();
         waiting + cfs_rq.curr.map_or(0, |se| self.runnable_load_of_entity(se))
     }
 
     fn runnable_load_of_entity(&self, se: EntityId) -> u64 {
-        let se = &self.fair.entities[se];
+        let se = &self.entities[se];
         let load = se.avg.load_avg;
         match se.my_q() {
             None => load,
             Some(inner) => {
-                let all = self.fair.cfs_rqs[inner].avg.load_avg.max(1);
+                let all = self.cfs_rqs[inner].avg.load_avg.max(1);
                 load * self.runnable_load(inner).min(all) / all
             }
         }

@@ -108,7 +108,7 @@ impl State {
             waker,
             sync,
             in_interrupt: flags.in_interrupt,
-            util: self.task_util_est(task),
+            util: self.task_avg(task).task_util_est(),
             allowed: &p.cpus_allowed,
             active: &self.hotplug.active,
             cache: self.domains.cpus[prev].sd_llc.map(|sd| &self.domains.domains[sd].span),

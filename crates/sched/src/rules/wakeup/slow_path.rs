@@ -9,7 +9,7 @@ use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{WakeKind, WakeRule, WakeupDecision};
 use crate::state::State;
 use crate::state::topology::{DomainId, SchedGroupId};
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::units::Nanos;
 use crate::types::work::KernelOp;
 
@@ -29,7 +29,7 @@ impl State {
             return decision.choose(prev, WakeRule::SlowPathNotAllowed);
         }
         if kind != WakeKind::Fork {
-            self.sync_entity_load_avg(ctx, p.se);
+            self.fair.sync_entity_load_avg(ctx, p.se);
         }
         let occasion = kind.domain_flag();
         let mut cpu = waker;
@@ -89,7 +89,7 @@ impl State {
             if has_only_idle_tasks && !by_runnable {
                 return cpu;
             }
-            if self.available_idle_cpu(cpu) {
+            if self.rqs[cpu].is_idle() {
                 let rq = &self.rqs[cpu];
                 let latency = rq.idle_exit_latency.unwrap_or(min_latency);
                 if latency < min_latency || (latency == min_latency && rq.idle_stamp > latest_stamp) {
@@ -98,7 +98,11 @@ impl State {
             } else if has_only_idle_tasks {
                 only_idle_tasks = only_idle_tasks.or(Some(cpu));
             } else if best_idle.is_none() {
-                let load = if by_runnable { self.cpu_runnable_load(cpu) } else { self.cfs_rq(cpu).avg.load_avg };
+                let load = if by_runnable {
+                    self.fair.runnable_load(CfsRqId::root(cpu))
+                } else {
+                    self.fair.root_cfs_rq(cpu).avg.load_avg
+                };
                 if load < min_load {
                     (least_loaded, min_load) = (cpu, load);
                 }

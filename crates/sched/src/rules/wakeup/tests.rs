@@ -676,8 +676,8 @@ fn before_5_5_an_idle_cpu_comes_before_one_that_runs_only_idle_tasks() {
 fn what_is_queued_of_a_group_is_its_part_of_the_runnable_load() {
     let mut machine = flat();
     let (group, _) = machine.with_ctx(0, |sched, ctx| sched.create_group(ctx, GroupId::ROOT));
-    let inner = machine.sched.cfs_rq_of_group(group, CpuId(1));
-    let entity = machine.sched.group_entity(group, CpuId(1)).expect("a group has an entity on each CPU");
+    let inner = machine.sched.fair.cfs_rq_of_group(group, CpuId(1));
+    let entity = machine.sched.fair.group_entity(group, CpuId(1)).expect("a group has an entity on each CPU");
     let (a, b) = (new_task(&mut machine.sched), new_task(&mut machine.sched));
     let [a, b] = [a, b].map(|task| machine.sched.tasks[task].se);
     machine.sched.fair.entities[a].avg.load_avg = 200;
@@ -685,11 +685,11 @@ fn what_is_queued_of_a_group_is_its_part_of_the_runnable_load() {
     machine.sched.fair.entities[entity].avg.load_avg = 512;
     machine.sched.fair.cfs_rqs[inner].avg.load_avg = 400;
     machine.sched.fair.cfs_rqs[inner].timeline.insert(1, a);
-    assert_eq!(machine.sched.cpu_runnable_load(CpuId(1)), 0, "the group itself is not queued");
+    assert_eq!(machine.sched.fair.runnable_load(CfsRqId::root(CpuId(1))), 0, "the group itself is not queued");
     machine.sched.fair.cfs_rqs[CfsRqId::root(CpuId(1))].timeline.insert(1, entity);
-    assert_eq!(machine.sched.cpu_runnable_load(CpuId(1)), 512 * 200 / 400);
+    assert_eq!(machine.sched.fair.runnable_load(CfsRqId::root(CpuId(1))), 512 * 200 / 400);
     machine.sched.fair.cfs_rqs[inner].curr = Some(b);
-    assert_eq!(machine.sched.cpu_runnable_load(CpuId(1)), 512 * 300 / 400);
+    assert_eq!(machine.sched.fair.runnable_load(CfsRqId::root(CpuId(1))), 512 * 300 / 400);
 }
 
 #[test]

@@ -46,8 +46,8 @@ impl State {
     /// 3. The previous CPU is idle: the previous CPU.
     fn wake_affine_idle(&self, decision: &WakeupDecision) -> Option<AffineRule> {
         let (this_cpu, prev) = (decision.waker, decision.prev);
-        let is_prev_idle = self.available_idle_cpu(prev);
-        if self.available_idle_cpu(this_cpu) && self.domains.cpus_share_cache(this_cpu, prev) {
+        let is_prev_idle = self.rqs[prev].is_idle();
+        if self.rqs[this_cpu].is_idle() && self.domains.cpus_share_cache(this_cpu, prev) {
             Some(if is_prev_idle { AffineRule::BothIdle } else { AffineRule::ThisIdle })
         } else if decision.sync && self.runnable_tasks(this_cpu) == 1 {
             Some(AffineRule::SyncAlone)
@@ -75,16 +75,16 @@ impl State {
     /// 4. The waker's CPU must be less loaded; for a waker that is about to sleep, an equal load is enough.
     fn wake_affine_weight(&mut self, sd: DomainId, decision: &WakeupDecision) -> AffineRule {
         let (this_cpu, prev) = (decision.waker, decision.prev);
-        let mut this_load = self.cfs_rq(this_cpu).avg.load_avg as i64;
+        let mut this_load = self.fair.root_cfs_rq(this_cpu).avg.load_avg as i64;
         if decision.sync {
-            let waker_load = self.task_h_load(self.rqs[this_cpu].curr) as i64;
+            let waker_load = self.fair.task_h_load(self.tasks[self.rqs[this_cpu].curr].se, self.jiffies) as i64;
             // Compared as unsigned numbers.
             if waker_load as u64 > this_load as u64 {
                 return AffineRule::SyncAllLoad;
             }
             this_load = this_load.wrapping_sub(waker_load);
         }
-        let task_load = self.task_h_load(decision.task) as i64;
+        let task_load = self.fair.task_h_load(self.tasks[decision.task].se, self.jiffies) as i64;
         let (this_percent, prev_percent) = if self.features.has(Feature::WaBias) {
             (100, 100 + i64::from((self.domains.domains[sd].imbalance_pct - 100) / 2))
         } else {
@@ -95,7 +95,7 @@ impl State {
         };
         let this_eff_load = scale(this_load.wrapping_add(task_load), this_percent, prev);
         let prev_eff_load =
-            scale((self.cfs_rq(prev).avg.load_avg as i64).wrapping_sub(task_load), prev_percent, this_cpu);
+            scale((self.fair.root_cfs_rq(prev).avg.load_avg as i64).wrapping_sub(task_load), prev_percent, this_cpu);
         if this_eff_load < prev_eff_load.wrapping_add(i64::from(decision.sync)) {
             AffineRule::LessLoad
         } else {

@@ -5,6 +5,7 @@
 //! `task_running_on_cpu()` and `idle_cpu_without()` (6.1).
 
 use crate::state::State;
+use crate::state::rq::Rq;
 use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, CpuId, TaskId};
 
@@ -17,7 +18,7 @@ impl State {
     /// Returns the runnable average of a CPU without a task.
     pub(crate) fn cpu_runnable_without(&self, cpu: CpuId, task: TaskId) -> u64 {
         let own = if self.counts_on_cpu(cpu, task) { self.task_avg(task).runnable_avg } else { 0 };
-        self.cfs_rq(cpu).avg.runnable_avg.saturating_sub(own)
+        self.fair.root_cfs_rq(cpu).avg.runnable_avg.saturating_sub(own)
     }
 
     /// Returns the utilisation of a CPU without a task, at most its capacity.
@@ -41,11 +42,12 @@ impl State {
     pub(crate) fn task_running_on_cpu(&self, cpu: CpuId, task: TaskId) -> u32 {
         u32::from(self.counts_on_cpu(cpu, task) && self.tasks[task].is_queued())
     }
+}
 
+impl Rq {
     /// Whether no other task than this one runs on a CPU or is about to be enqueued there. Other waiting
     /// tasks are not checked.
-    pub(crate) fn idle_cpu_without(&self, cpu: CpuId, task: TaskId) -> bool {
-        let rq = &self.rqs[cpu];
-        (rq.is_idle_task_running() || rq.curr == task) && !rq.ttwu_pending
+    pub(crate) fn idle_cpu_without(&self, task: TaskId) -> bool {
+        (self.is_idle_task_running() || self.curr == task) && !self.ttwu_pending
     }
 }

@@ -7,7 +7,7 @@
 pub mod bandwidth;
 pub(crate) mod pool;
 
-use crate::state::State;
+use crate::state::fair_tree::FairTree;
 use crate::state::group::bandwidth::CfsBandwidth;
 use crate::state::task::Uclamp;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId};
@@ -52,16 +52,16 @@ impl TaskGroup {
     }
 }
 
-impl State {
+impl FairTree {
     /// cfs_rq of a group on a CPU.
     #[inline]
     pub(crate) fn cfs_rq_of_group(&self, group: GroupId, cpu: CpuId) -> CfsRqId {
-        CfsRqId::from_index(group.index() * self.rqs.len() + cpu.index())
+        CfsRqId::from_index(group.index() * self.nr_cpus + cpu.index())
     }
 
     /// Entity of a group on a CPU; the root group has none.
     #[inline]
     pub(crate) fn group_entity(&self, group: GroupId, cpu: CpuId) -> Option<EntityId> {
-        self.fair.cfs_rqs[self.cfs_rq_of_group(group, cpu)].entity
+        self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].entity
     }
 }

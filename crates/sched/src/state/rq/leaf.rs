@@ -6,8 +6,8 @@
 //! the bottom, the parent of the added part may not be in the list yet; `tmp_alone_branch` remembers where
 //! that part ends.
 
-use crate::state::State;
 use crate::state::fair_tree::FairTree;
+use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::types::arena::Arena;
 use crate::types::ids::CfsRqId;
@@ -29,7 +29,13 @@ pub struct LeafList {
     tmp_alone_branch: Option<CfsRqId>,
 }
 
-impl State {
+impl FairTree {
+    /// cfs_rq of the parent group on the same CPU.
+    pub(crate) fn parent_cfs_rq(&self, id: CfsRqId) -> Option<CfsRqId> {
+        let cfs_rq = &self.cfs_rqs[id];
+        self.groups[cfs_rq.group].parent.map(|parent| self.cfs_rq_of_group(parent, cfs_rq.cpu))
+    }
+
     /// Adds a cfs_rq to the list. Returns whether its branch is complete.
     ///
     /// Rules, in order:
@@ -38,15 +44,13 @@ impl State {
     /// 3. A root cfs_rq is inserted at the end, and the branch is complete.
     /// 4. Any other cfs_rq is inserted behind the part of the branch added so far, which waits for the
     ///    parent.
-    pub(crate) fn list_add_leaf_cfs_rq(&mut self, id: CfsRqId) -> bool {
-        let cfs_rq = &mut self.fair.cfs_rqs[id];
-        let cpu = cfs_rq.cpu;
+    pub(crate) fn list_add_leaf_cfs_rq(&mut self, rq: &mut Rq, id: CfsRqId) -> bool {
+        let cfs_rq = &mut self.cfs_rqs[id];
         if core::mem::replace(&mut cfs_rq.on_list, true) {
-            return !self.rqs[cpu].leaf_list.has_unfinished_branch();
+            return !rq.leaf_list.has_unfinished_branch();
         }
         let parent = self.parent_cfs_rq(id);
-        let Self { rqs, fair: FairTree { cfs_rqs, .. }, .. } = self;
-        let list = &mut rqs[cpu].leaf_list;
+        let (cfs_rqs, list) = (&mut self.cfs_rqs, &mut rq.leaf_list);
         match parent {
             Some(parent) if !cfs_rqs[parent].on_list => {
                 let prev = list.tmp_alone_branch;
@@ -66,16 +70,10 @@ impl State {
 
     /// Whether a child is just before this cfs_rq, or before the position that it would get:
     /// `child_cfs_rq_on_list()`.
-    pub(crate) fn child_cfs_rq_on_list(&self, id: CfsRqId) -> bool {
-        let cfs_rq = &self.fair.cfs_rqs[id];
-        let before = if cfs_rq.on_list { cfs_rq.leaf.prev } else { self.rqs[cfs_rq.cpu].leaf_list.tmp_alone_branch };
-        before.is_some_and(|before| self.fair.groups[self.fair.cfs_rqs[before].group].parent == Some(cfs_rq.group))
-    }
-
-    /// cfs_rq of the parent group on the same CPU.
-    pub(crate) fn parent_cfs_rq(&self, id: CfsRqId) -> Option<CfsRqId> {
-        let cfs_rq = &self.fair.cfs_rqs[id];
-        self.fair.groups[cfs_rq.group].parent.map(|parent| self.cfs_rq_of_group(parent, cfs_rq.cpu))
+    pub(crate) fn child_cfs_rq_on_list(&self, rq: &Rq, id: CfsRqId) -> bool {
+        let cfs_rq = &self.cfs_rqs[id];
+        let before = if cfs_rq.on_list { cfs_rq.leaf.prev } else { rq.leaf_list.tmp_alone_branch };
+        before.is_some_and(|before| self.groups[self.cfs_rqs[before].group].parent == Some(cfs_rq.group))
     }
 }
 

@@ -10,11 +10,11 @@ use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::state::State;
 use crate::state::entity::SchedEntity;
+use crate::state::fair_tree::FairTree;
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::track::pelt::clock::cfs_rq_clock_pelt;
-use crate::types::features::Feature;
-use crate::types::ids::{CfsRqId, CpuId, EntityId};
+use crate::types::features::{Feature, FeatureSet};
+use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::pelt::util_est::UTIL_AVG_UNCHANGED;
 use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::types::tunables::{PeltScaling, Tunables};
@@ -50,7 +50,7 @@ impl State {
         let queue = &self.fair.cfs_rqs[cfs_rq];
         let rq = &self.rqs[queue.cpu];
         let entity = &self.fair.entities[se];
-        let now = cfs_rq_clock_pelt(queue, rq);
+        let now = queue.clock_pelt(rq);
         let is_current = entity.avg.is_current(now)
             && queue.avg.is_current(now)
             && entity.avg.last_update_time != 0
@@ -70,7 +70,7 @@ impl State {
         let queue = &mut self.fair.cfs_rqs[cfs_rq];
         let rq = &self.rqs[queue.cpu];
         let entity = &mut self.fair.entities[se];
-        let scale = scale_of(rq, &self.tunables);
+        let scale = rq.contribution_scale(&self.tunables);
         let is_attached = entity.avg.last_update_time != 0;
         let mut refreshed = false;
         if is_attached && !how.skip_age {
@@ -82,17 +82,17 @@ impl State {
         let below = entity.my_q();
         let advanced = advance_cfs_rq(ctx, queue, now, scale);
         if refreshed {
-            self.report_entity(ctx, se);
+            self.fair.report_entity(ctx, se);
         }
         if advanced.refreshed {
-            self.report_cfs_rq(ctx, cfs_rq);
+            self.fair.cfs_rqs[cfs_rq].report_load_avg(ctx);
         }
         let mut decayed = advanced.changed();
         if decayed {
             self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
         }
         if let Some(below) = below.filter(|below| self.fair.cfs_rqs[*below].propagate) {
-            self.propagate_entity_load_avg(ctx, se, below);
+            self.fair.propagate_entity_load_avg(ctx, &mut self.lb_cache, se, below);
             decayed = true;
         }
 
@@ -110,53 +110,19 @@ impl State {
         }
     }
 
-    /// Scale of contributions on a CPU, for PELT as before 5.1; `None` with scaled time.
-    #[inline]
-    pub(crate) fn contribution_scale(&self, cpu: CpuId) -> Option<ContributionScale> {
-        scale_of(&self.rqs[cpu], &self.tunables)
-    }
-
     /// Advances an entity that may be runnable. Returns whether its averages were refreshed.
     ///
     /// Models `__update_load_avg_se()`.
     #[cfg(test)]
     pub(crate) fn update_load_avg_se(&mut self, ctx: &mut Ctx<'_>, now: u64, cfs_rq: CfsRqId, id: EntityId) -> bool {
         let queue = &self.fair.cfs_rqs[cfs_rq];
-        let scale = self.contribution_scale(queue.cpu);
+        let scale = self.rqs[queue.cpu].contribution_scale(&self.tunables);
         let se = &mut self.fair.entities[id];
         let refreshed = advance_entity(ctx, se, queue.curr == Some(id), now, scale);
         if refreshed && self.features.has(Feature::UtilEst) {
             se.avg.util_est.enqueued &= !UTIL_AVG_UNCHANGED;
         }
         refreshed
-    }
-
-    /// Advances an entity that is blocked. Returns whether its averages were refreshed.
-    ///
-    /// Models `__update_load_avg_blocked_se()`.
-    pub(crate) fn update_load_avg_blocked_se(&mut self, ctx: &mut Ctx<'_>, now: u64, id: EntityId) -> bool {
-        let se = &mut self.fair.entities[id];
-        let weight = se.weight();
-        let refreshed = advance(ctx, &mut se.avg, now, Contribution::NONE, weight, None);
-        if refreshed {
-            self.report_entity(ctx, id);
-        }
-        refreshed
-    }
-
-    /// Updates a cfs_rq and subtracts the averages of entities that have left it. Returns whether anything
-    /// changed.
-    pub(crate) fn update_cfs_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, now: u64, id: CfsRqId) -> bool {
-        let cfs_rq = &mut self.fair.cfs_rqs[id];
-        let scale = scale_of(&self.rqs[cfs_rq.cpu], &self.tunables);
-        let advanced = advance_cfs_rq(ctx, cfs_rq, now, scale);
-        if advanced.refreshed {
-            self.report_cfs_rq(ctx, id);
-        }
-        if advanced.changed() {
-            self.lb_cache.mark_cfs_rq_dirty(id);
-        }
-        advanced.changed()
     }
 
     /// Adds the averages of an entity that arrives on a cfs_rq.
@@ -188,7 +154,7 @@ impl State {
         self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
         self.fair.cfs_rqs[cfs_rq].add_tg_cfs_propagate(load_sum);
         self.cfs_rq_util_change(ctx, cfs_rq);
-        self.report_cfs_rq(ctx, cfs_rq);
+        self.fair.cfs_rqs[cfs_rq].report_load_avg(ctx);
     }
 
     /// Subtracts the averages of an entity that leaves a cfs_rq.
@@ -202,13 +168,50 @@ impl State {
         self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
         self.fair.cfs_rqs[cfs_rq].add_tg_cfs_propagate((avg.load_sum as i64).wrapping_neg());
         self.cfs_rq_util_change(ctx, cfs_rq);
-        self.report_cfs_rq(ctx, cfs_rq);
+        self.fair.cfs_rqs[cfs_rq].report_load_avg(ctx);
+    }
+}
+
+impl CfsRq {
+    /// Reports refreshed averages of a cfs_rq to the observer.
+    pub(crate) fn report_load_avg(&self, ctx: &mut Ctx<'_>) {
+        if ctx.wants_accounting {
+            ctx.report(Event::PeltCfsRq { cpu: self.cpu, is_root: self.entity.is_none(), avg: &self.avg });
+        }
+    }
+}
+
+impl Rq {
+    /// Scale of contributions on a CPU, for PELT as before 5.1; `None` with scaled time.
+    #[inline]
+    pub(crate) fn contribution_scale(&self, tunables: &Tunables) -> Option<ContributionScale> {
+        match tunables.pelt_scaling {
+            PeltScaling::Time => None,
+            PeltScaling::Contribution => {
+                Some(ContributionScale { frequency: self.freq_capacity, capacity: self.cpu_capacity_orig })
+            }
+        }
+    }
+}
+
+impl FairTree {
+    /// Advances an entity that is blocked. Returns whether its averages were refreshed.
+    ///
+    /// Models `__update_load_avg_blocked_se()`.
+    pub(crate) fn update_load_avg_blocked_se(&mut self, ctx: &mut Ctx<'_>, now: u64, id: EntityId) -> bool {
+        let se = &mut self.entities[id];
+        let weight = se.weight();
+        let refreshed = advance(ctx, &mut se.avg, now, Contribution::NONE, weight, None);
+        if refreshed {
+            self.report_entity(ctx, id);
+        }
+        refreshed
     }
 
     /// Advances a blocked entity to the time of its cfs_rq's last update: `sync_entity_load_avg()`.
     pub(crate) fn sync_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
-        let cfs_rq = self.fair.entities[se].cfs_rq;
-        let last_update_time = self.fair.cfs_rqs[cfs_rq].avg.last_update_time;
+        let cfs_rq = self.entities[se].cfs_rq;
+        let last_update_time = self.cfs_rqs[cfs_rq].avg.last_update_time;
         self.update_load_avg_blocked_se(ctx, last_update_time, se);
     }
 
@@ -216,22 +219,45 @@ impl State {
     /// `remove_entity_load_avg()`.
     pub(crate) fn remove_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, se: EntityId) {
         self.sync_entity_load_avg(ctx, se);
-        let entity = &self.fair.entities[se];
-        let removed = &mut self.fair.cfs_rqs[entity.cfs_rq].removed;
+        let entity = &self.entities[se];
+        let removed = &mut self.cfs_rqs[entity.cfs_rq].removed;
         removed.nr += 1;
         removed.load_avg = removed.load_avg.wrapping_add(entity.avg.load_avg);
         removed.runnable_avg += entity.avg.runnable_avg;
         removed.util_avg += entity.avg.util_avg;
     }
 
+    /// Reports refreshed averages of an entity to the observer.
+    pub(crate) fn report_entity(&self, ctx: &mut Ctx<'_>, id: EntityId) {
+        if ctx.wants_accounting {
+            let se = &self.entities[id];
+            let cpu = self.cfs_rqs[se.cfs_rq].cpu;
+            ctx.report(Event::PeltEntity { task: se.task(), cpu, weight: se.load.weight, avg: &se.avg });
+        }
+    }
+
+    /// Moves an entity to another cfs_rq: ages it to the time of the old one and gives it the time of the new
+    /// one.
+    ///
+    /// Models `set_task_rq_fair()`; only with ATTACH_AGE_LOAD, and only for entities that are attached.
+    pub(crate) fn set_task_rq_fair(&mut self, ctx: &mut Ctx<'_>, features: FeatureSet, id: EntityId, next: CfsRqId) {
+        let se = &self.entities[id];
+        if !features.has(Feature::AttachAgeLoad) || se.avg.last_update_time == 0 {
+            return;
+        }
+        let prev_time = self.cfs_rqs[se.cfs_rq].avg.last_update_time;
+        let next_time = self.cfs_rqs[next].avg.last_update_time;
+        self.update_load_avg_blocked_se(ctx, prev_time, id);
+        self.entities[id].avg.last_update_time = next_time;
+    }
+
     /// Decays a blocked entity that leaves an idle CPU by the time since that CPU's clocks were updated.
     ///
     /// Models `migrate_se_pelt_lag()`. Does nothing if the CPU is busy, as its clocks are recent enough, or
     /// if the entity's cfs_rq was throttled when it became empty.
-    pub(crate) fn migrate_se_pelt_lag(&mut self, ctx: &mut Ctx<'_>, id: EntityId) {
-        let se = &self.fair.entities[id];
-        let cfs_rq = &self.fair.cfs_rqs[se.cfs_rq];
-        let rq = &self.rqs[cfs_rq.cpu];
+    pub(crate) fn migrate_se_pelt_lag(&mut self, ctx: &mut Ctx<'_>, rq: &Rq, id: EntityId) {
+        let se = &self.entities[id];
+        let cfs_rq = &self.cfs_rqs[se.cfs_rq];
         if se.avg.is_decayed() || !rq.is_idle_task_running() || cfs_rq.throttled_pelt_idle == u64::MAX {
             return;
         }
@@ -243,38 +269,6 @@ impl State {
             now.wrapping_add(ctx.sched_clock().wrapping_sub(rq.clock_idle))
         };
         self.update_load_avg_blocked_se(ctx, now, id);
-    }
-
-    /// Moves an entity to another cfs_rq: ages it to the time of the old one and gives it the time of the new
-    /// one.
-    ///
-    /// Models `set_task_rq_fair()`; only with ATTACH_AGE_LOAD, and only for entities that are attached.
-    pub(crate) fn set_task_rq_fair(&mut self, ctx: &mut Ctx<'_>, id: EntityId, next: CfsRqId) {
-        let se = &self.fair.entities[id];
-        if !self.features.has(Feature::AttachAgeLoad) || se.avg.last_update_time == 0 {
-            return;
-        }
-        let prev_time = self.fair.cfs_rqs[se.cfs_rq].avg.last_update_time;
-        let next_time = self.fair.cfs_rqs[next].avg.last_update_time;
-        self.update_load_avg_blocked_se(ctx, prev_time, id);
-        self.fair.entities[id].avg.last_update_time = next_time;
-    }
-
-    /// Reports refreshed averages of an entity to the observer.
-    pub(crate) fn report_entity(&self, ctx: &mut Ctx<'_>, id: EntityId) {
-        if ctx.wants_accounting {
-            let se = &self.fair.entities[id];
-            let cpu = self.fair.cfs_rqs[se.cfs_rq].cpu;
-            ctx.report(Event::PeltEntity { task: se.task(), cpu, weight: se.load.weight, avg: &se.avg });
-        }
-    }
-
-    /// Reports refreshed averages of a cfs_rq to the observer.
-    pub(crate) fn report_cfs_rq(&self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        if ctx.wants_accounting {
-            let cfs_rq = &self.fair.cfs_rqs[id];
-            ctx.report(Event::PeltCfsRq { cpu: cfs_rq.cpu, is_root: cfs_rq.entity.is_none(), avg: &cfs_rq.avg });
-        }
     }
 }
 
@@ -347,6 +341,17 @@ impl CfsRqUpdate {
     }
 }
 
+impl CfsRq {
+    /// Updates the averages and subtracts those of entities that have left. Returns whether anything changed.
+    pub(crate) fn update_load_avg(&mut self, ctx: &mut Ctx<'_>, now: u64, scale: Option<ContributionScale>) -> bool {
+        let advanced = advance_cfs_rq(ctx, self, now, scale);
+        if advanced.refreshed {
+            self.report_load_avg(ctx);
+        }
+        advanced.changed()
+    }
+}
+
 /// Advances a cfs_rq and subtracts the averages of entities that have left it.
 #[inline]
 fn advance_cfs_rq(ctx: &mut Ctx<'_>, cfs_rq: &mut CfsRq, now: u64, scale: Option<ContributionScale>) -> CfsRqUpdate {
@@ -371,16 +376,6 @@ fn subtract_removed(cfs_rq: &mut CfsRq) {
     avg.sub_runnable(removed.runnable_avg, removed.runnable_avg * divider);
     // An arithmetic shift of the negated product, so the result is rounded away from zero.
     cfs_rq.add_tg_cfs_propagate(-((removed.runnable_avg * divider) as i64) >> SCHED_CAPACITY_SHIFT);
-}
-
-#[inline]
-fn scale_of(rq: &Rq, tunables: &Tunables) -> Option<ContributionScale> {
-    match tunables.pelt_scaling {
-        PeltScaling::Time => None,
-        PeltScaling::Contribution => {
-            Some(ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig })
-        }
-    }
 }
 
 impl SchedAvg {

@@ -11,9 +11,10 @@
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
+use crate::state::fair_tree::FairTree;
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::types::ids::{CfsRqId, CpuId, GroupId, TaskId};
+use crate::types::ids::{GroupId, TaskId};
 use crate::types::pelt::decay::{LOAD_AVG_MAX, MIN_DIVIDER};
 use crate::types::pelt::{Contribution, ContributionScale};
 use crate::types::tunables::PeltScaling;
@@ -24,6 +25,12 @@ use crate::types::work::KernelOp;
 const FULL_UTIL_SUM: u32 = (MIN_DIVIDER << SCHED_CAPACITY_SHIFT) - LOAD_AVG_MAX;
 
 impl Rq {
+    /// Time to which averages of the CPU are advanced, in ns.
+    #[inline]
+    pub(crate) const fn rq_clock_pelt(&self) -> u64 {
+        self.clock_pelt.wrapping_sub(self.lost_idle_time)
+    }
+
     /// Advances the clock by `delta_ns` of the task clock: `update_rq_clock_pelt()`.
     #[inline]
     pub(crate) fn advance_clock_pelt(&mut self, ctx: &mut Ctx<'_>, scaling: PeltScaling, delta_ns: u64) {
@@ -38,53 +45,30 @@ impl Rq {
             self.clock_pelt += delta_ns;
         }
     }
-}
 
-impl State {
     /// Sets the clock to the task clock because the CPU goes idle, and records lost time if no idle time made
     /// up for it.
-    pub(crate) fn update_idle_rq_clock_pelt(&mut self, cpu: CpuId) {
-        let fair = self.fair.cfs_rqs[CfsRqId::root(cpu)].avg.util_sum;
-        let rq = &mut self.rqs[cpu];
-        let util_sum = fair.wrapping_add(rq.avg_rt.util_sum).wrapping_add(rq.avg_dl.util_sum);
+    pub(crate) fn update_idle_rq_clock_pelt(&mut self, root: &CfsRq) {
+        let fair = root.avg.util_sum;
+        let util_sum = fair.wrapping_add(self.avg_rt.util_sum).wrapping_add(self.avg_dl.util_sum);
         if util_sum >= FULL_UTIL_SUM {
-            rq.lost_idle_time = rq.lost_idle_time.wrapping_add(rq.clock_task.wrapping_sub(rq.clock_pelt));
+            self.lost_idle_time = self.lost_idle_time.wrapping_add(self.clock_task.wrapping_sub(self.clock_pelt));
         }
-        sync_idle_clock(rq);
-    }
-
-    /// Time to which averages of this CPU are advanced, in ns.
-    #[inline]
-    pub(crate) fn rq_clock_pelt(&self, cpu: CpuId) -> u64 {
-        rq_clock_pelt(&self.rqs[cpu])
-    }
-
-    /// Time to which averages of a cfs_rq are advanced, in ns. It stands still while the cfs_rq is throttled.
-    #[inline]
-    pub(crate) fn cfs_rq_clock_pelt(&self, id: CfsRqId) -> u64 {
-        let cfs_rq = &self.fair.cfs_rqs[id];
-        cfs_rq_clock_pelt(cfs_rq, &self.rqs[cfs_rq.cpu])
-    }
-
-    /// Records for how long the clock of a cfs_rq that becomes empty has stood still:
-    /// `update_idle_cfs_rq_clock_pelt()`.
-    pub(crate) fn update_idle_cfs_rq_clock_pelt(&mut self, id: CfsRqId) {
-        let cfs_rq = &mut self.fair.cfs_rqs[id];
-        cfs_rq.throttled_pelt_idle =
-            if cfs_rq.throttle_count > 0 { u64::MAX } else { cfs_rq.throttled_clock_pelt_time };
+        sync_idle_clock(self);
     }
 }
 
-#[inline]
-fn rq_clock_pelt(rq: &Rq) -> u64 {
-    rq.clock_pelt.wrapping_sub(rq.lost_idle_time)
-}
-
-/// Clock of a cfs_rq on a runqueue: [`State::cfs_rq_clock_pelt`].
-#[inline]
-pub(crate) fn cfs_rq_clock_pelt(cfs_rq: &CfsRq, rq: &Rq) -> u64 {
-    let now = if cfs_rq.throttle_count > 0 { cfs_rq.throttled_clock_pelt } else { rq_clock_pelt(rq) };
-    now.wrapping_sub(cfs_rq.throttled_clock_pelt_time)
+impl FairTree {
+    /// Throttles a new group where its parent is throttled: `sync_throttle()`.
+    pub(crate) fn sync_throttle(&mut self, rq: &Rq, group: GroupId) {
+        let id = self.cfs_rq_of_group(group, rq.cpu);
+        let Some(parent) = self.parent_cfs_rq(id) else { return };
+        let throttle_count = self.cfs_rqs[parent].throttle_count;
+        let clock_pelt = rq.rq_clock_pelt();
+        let cfs_rq = &mut self.cfs_rqs[id];
+        cfs_rq.throttle_count = throttle_count;
+        cfs_rq.throttled_clock_pelt = clock_pelt;
+    }
 }
 
 #[inline]
@@ -95,17 +79,6 @@ fn sync_idle_clock(rq: &mut Rq) {
 }
 
 impl State {
-    /// Throttles a new group where its parent is throttled: `sync_throttle()`.
-    pub(crate) fn sync_throttle(&mut self, group: GroupId, cpu: CpuId) {
-        let id = self.cfs_rq_of_group(group, cpu);
-        let Some(parent) = self.parent_cfs_rq(id) else { return };
-        let throttle_count = self.fair.cfs_rqs[parent].throttle_count;
-        let clock_pelt = self.rq_clock_pelt(cpu);
-        let cfs_rq = &mut self.fair.cfs_rqs[id];
-        cfs_rq.throttle_count = throttle_count;
-        cfs_rq.throttled_clock_pelt = clock_pelt;
-    }
-
     /// Returns the `util_avg` that a task would have if it were updated at a time, also within a period.
     /// Changes nothing.
     pub fn util_avg_at(&self, task: TaskId, now: Nanos) -> u64 {
@@ -125,7 +98,23 @@ impl State {
         let mut avg = se.avg;
         let running = cfs_rq.curr == Some(self.tasks[task].se);
         let what = Contribution { load: u64::from(se.on_rq), runnable: u64::from(se.on_rq), running };
-        avg.update_sum(self.cfs_rq_clock_pelt(se.cfs_rq) + passed, what, scale);
+        avg.update_sum(cfs_rq.clock_pelt(rq) + passed, what, scale);
         u64::from(avg.util_sum / avg.divider())
+    }
+}
+
+impl CfsRq {
+    /// Records for how long the clock of a cfs_rq that becomes empty has stood still:
+    /// `update_idle_cfs_rq_clock_pelt()`.
+    pub(crate) fn update_idle_cfs_rq_clock_pelt(&mut self) {
+        self.throttled_pelt_idle = if self.throttle_count > 0 { u64::MAX } else { self.throttled_clock_pelt_time };
+    }
+
+    /// Time to which averages of the cfs_rq, which is on `rq`, are advanced, in ns. It stands still while the cfs_rq is
+    /// throttled.
+    #[inline]
+    pub(crate) const fn clock_pelt(&self, rq: &Rq) -> u64 {
+        let now = if self.throttle_count > 0 { self.throttled_clock_pelt } else { rq.rq_clock_pelt() };
+        now.wrapping_sub(self.throttled_clock_pelt_time)
     }
 }

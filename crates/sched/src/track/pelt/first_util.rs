@@ -25,14 +25,14 @@ impl State {
     pub(crate) fn post_init_entity_util_avg(&mut self, task: TaskId) {
         let p = &self.tasks[task];
         let (is_fair, entity) = (p.class == SchedClass::Fair, p.se);
-        let cfs_rq = self.fair.entities[entity].cfs_rq;
+        let se = &mut self.fair.entities[entity];
+        let queue = &self.fair.cfs_rqs[se.cfs_rq];
+        let rq = &self.rqs[queue.cpu];
         if !is_fair {
-            self.fair.entities[entity].avg.last_update_time = self.cfs_rq_clock_pelt(cfs_rq);
+            se.avg.last_update_time = queue.clock_pelt(rq);
             return;
         }
-        let queue = &self.fair.cfs_rqs[cfs_rq];
-        let capacity = self.rqs[queue.cpu].cpu_capacity_orig;
-        let se = &mut self.fair.entities[entity];
+        let capacity = rq.cpu_capacity_orig;
         // 6.1 takes the weight with its extra bits of resolution, which makes the share too large.
         let weight = if self.rules.scales_first_weight { se.weight() } else { se.load.weight };
         se.avg.util_avg = first_util(capacity, queue.avg.util_avg, queue.avg.load_avg, weight, se.avg.util_avg);

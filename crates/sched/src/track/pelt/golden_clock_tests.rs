@@ -60,14 +60,17 @@ impl OneTask {
 
     fn update_averages(&mut self) {
         let sched = &self.rig.sched;
-        let now = sched.rq_clock_pelt(CPU);
+        let now = sched.rqs[CPU].rq_clock_pelt();
         let (cfs_rq, entity) = (CfsRqId::root(CPU), self.entity);
         let has_rt = self.has_rt && !sched.rqs[CPU].is_idle_task_running();
         self.rig.with(|sched, ctx| {
             sched.update_load_avg_se(ctx, now, cfs_rq, entity);
-            sched.update_cfs_rq_load_avg(ctx, now, cfs_rq);
-            sched.update_rt_rq_load_avg(ctx, CPU, now, has_rt);
-            sched.update_dl_rq_load_avg(ctx, CPU, now, false);
+            {
+                let scale = sched.rqs[CPU].contribution_scale(&sched.tunables);
+                sched.fair.cfs_rqs[cfs_rq].update_load_avg(ctx, now, scale)
+            };
+            sched.state.rqs[CPU].update_rt_rq_load_avg(ctx, &sched.state.tunables, now, has_rt);
+            sched.state.rqs[CPU].update_dl_rq_load_avg(ctx, &sched.state.tunables, now, false);
         });
     }
 
@@ -86,7 +89,7 @@ impl OneTask {
         cfs_rq.load = LoadWeight::new(if has_fair { NICE_0_LOAD } else { 0 });
         (cfs_rq.h_nr_running, cfs_rq.h_nr_runnable) = (u32::from(has_fair), u32::from(has_fair));
         if !becomes_busy {
-            sched.update_idle_rq_clock_pelt(CPU);
+            sched.state.rqs[CPU].update_idle_rq_clock_pelt(sched.state.fair.root_cfs_rq(CPU));
         }
         let rq = &mut sched.rqs[CPU];
         rq.curr = if becomes_busy { self.task } else { rq.idle };
@@ -111,7 +114,7 @@ fn the_clock_and_the_averages_that_follow_it() {
                 before_transition,
                 rq.clock_pelt,
                 rq.lost_idle_time,
-                sched.rq_clock_pelt(CPU),
+                sched.rqs[CPU].rq_clock_pelt(),
                 rq.clock_idle,
                 rq.clock_pelt_idle,
                 u64::from(cfs.util_sum),

@@ -54,7 +54,7 @@ fn averages_of_entities() {
             rig.sched.fair.cfs_rqs[cfs_rq].curr = (is_curr != 0).then_some(entity);
             let actual = rig.with(|sched, ctx| {
                 if blocked != 0 {
-                    sched.update_load_avg_blocked_se(ctx, now, entity)
+                    sched.fair.update_load_avg_blocked_se(ctx, now, entity)
                 } else {
                     sched.update_load_avg_se(ctx, now, cfs_rq, entity)
                 }
@@ -79,7 +79,10 @@ fn averages_of_cfs_rqs() {
             cfs_rq.load = LoadWeight::new(weight);
             (cfs_rq.h_nr_running, cfs_rq.h_nr_runnable) = (h_nr_running as u32, h_nr_running as u32);
             cfs_rq.curr = (has_curr != 0).then_some(EntityId(0));
-            let actual = rig.with(|sched, ctx| sched.update_cfs_rq_load_avg(ctx, now, id));
+            let actual = rig.with(|sched, ctx| {
+                let scale = sched.rqs[CPU].contribution_scale(&sched.tunables);
+                sched.fair.cfs_rqs[id].update_load_avg(ctx, now, scale)
+            });
             check(&line, index, (actual, &rig.sched.fair.cfs_rqs[id].avg), (refreshed, expected));
             nr_compared += 1;
         }
@@ -98,12 +101,14 @@ fn averages_of_other_classes_of_interrupts_and_of_heat() {
             let [now, amount, frequency, capacity, refreshed, expected @ ..] = columns::<13>(step);
             let actual = match line["kind"].as_str().expect("a kind") {
                 "rt" => rig.with(|sched, ctx| {
-                    let actual = sched.update_rt_rq_load_avg(ctx, CPU, now, amount != 0);
+                    let actual =
+                        sched.state.rqs[CPU].update_rt_rq_load_avg(ctx, &sched.state.tunables, now, amount != 0);
                     avg = sched.rqs[CPU].avg_rt;
                     actual
                 }),
                 "dl" => rig.with(|sched, ctx| {
-                    let actual = sched.update_dl_rq_load_avg(ctx, CPU, now, amount != 0);
+                    let actual =
+                        sched.state.rqs[CPU].update_dl_rq_load_avg(ctx, &sched.state.tunables, now, amount != 0);
                     avg = sched.rqs[CPU].avg_dl;
                     actual
                 }),

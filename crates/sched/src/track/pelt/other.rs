@@ -6,12 +6,11 @@
 //! `update_thermal_load_avg()`, `others_have_blocked()` and `__update_blocked_others()` (6.1).
 
 use crate::interface::ctx::Ctx;
-use crate::state::State;
+use crate::state::rq::Rq;
 use crate::state::task::SchedClass;
 use crate::track::pelt::attach::advance;
-use crate::types::ids::CpuId;
 use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
-use crate::types::tunables::PeltScaling;
+use crate::types::tunables::{PeltScaling, Tunables};
 use crate::types::units::{Capacity, cap_scale};
 use crate::types::work::KernelOp;
 
@@ -50,57 +49,79 @@ pub(crate) fn update_irq(
     before || during
 }
 
-impl State {
+impl Rq {
     /// Advances the real-time average to `now`.
-    pub(crate) fn update_rt_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, now: u64, running: bool) -> bool {
-        let scale = self.contribution_scale(cpu);
-        advance(ctx, &mut self.rqs[cpu].avg_rt, now, constant(u64::from(running)), 1, scale)
+    pub(crate) fn update_rt_rq_load_avg(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        tunables: &Tunables,
+        now: u64,
+        running: bool,
+    ) -> bool {
+        let scale = self.contribution_scale(tunables);
+        advance(ctx, &mut self.avg_rt, now, constant(u64::from(running)), 1, scale)
     }
 
     /// Advances the deadline average to `now`.
-    pub(crate) fn update_dl_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, now: u64, running: bool) -> bool {
-        let scale = self.contribution_scale(cpu);
-        advance(ctx, &mut self.rqs[cpu].avg_dl, now, constant(u64::from(running)), 1, scale)
+    pub(crate) fn update_dl_rq_load_avg(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        tunables: &Tunables,
+        now: u64,
+        running: bool,
+    ) -> bool {
+        let scale = self.contribution_scale(tunables);
+        advance(ctx, &mut self.avg_dl, now, constant(u64::from(running)), 1, scale)
     }
 
     /// Advances the interrupt average to the runqueue's clock.
-    pub(crate) fn update_irq_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, running_ns: u64) -> bool {
+    pub(crate) fn update_irq_load_avg(&mut self, ctx: &mut Ctx<'_>, tunables: &Tunables, running_ns: u64) -> bool {
         ctx.charge(KernelOp::PeltUpdate);
-        let by_time = self.tunables.pelt_scaling == PeltScaling::Time;
-        let rq = &mut self.rqs[cpu];
-        let scale = ContributionScale { frequency: rq.freq_capacity, capacity: rq.cpu_capacity_orig };
-        update_irq(&mut rq.avg_irq, rq.clock, running_ns, scale, by_time)
+        let by_time = tunables.pelt_scaling == PeltScaling::Time;
+        let scale = ContributionScale { frequency: self.freq_capacity, capacity: self.cpu_capacity_orig };
+        update_irq(&mut self.avg_irq, self.clock, running_ns, scale, by_time)
     }
 
     /// Advances the thermal average to the task clock, slowed by the tunable shift.
     ///
     /// Without [`State::set_thermal_tracking`] there is no such average, as in a kernel that is built without it.
-    pub(crate) fn update_thermal_load_avg(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
-        if !self.tracks_thermal {
+    pub(crate) fn update_thermal_load_avg(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        tunables: &Tunables,
+        tracks_thermal: bool,
+    ) -> bool {
+        if !tracks_thermal {
             return false;
         }
-        let shift = self.tunables.thermal_decay_shift;
-        let rq = &mut self.rqs[cpu];
+        let shift = tunables.thermal_decay_shift;
         ctx.charge(KernelOp::PeltUpdate);
-        update_thermal(&mut rq.avg_thermal, rq.clock_task >> shift, rq.thermal_pressure)
+        update_thermal(&mut self.avg_thermal, self.clock_task >> shift, self.thermal_pressure)
     }
 
     /// Whether any average of other classes, interrupts or thermal pressure is left to decay:
     /// `others_have_blocked()`.
-    pub(crate) fn other_classes_have_blocked(&self, cpu: CpuId) -> bool {
-        let rq = &self.rqs[cpu];
-        rq.avg_rt.util_avg > 0 || rq.avg_dl.util_avg > 0 || rq.avg_thermal.load_avg > 0 || rq.avg_irq.util_avg > 0
+    pub(crate) fn other_classes_have_blocked(&self) -> bool {
+        self.avg_rt.util_avg > 0
+            || self.avg_dl.util_avg > 0
+            || self.avg_thermal.load_avg > 0
+            || self.avg_irq.util_avg > 0
     }
 
-    /// Decays the averages of other classes, interrupts and thermal pressure. Returns whether any was
-    /// refreshed.
-    pub(crate) fn update_blocked_others(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
-        let now = self.rq_clock_pelt(cpu);
-        let class = self.tasks[self.rqs[cpu].curr].class;
-        let rt = self.update_rt_rq_load_avg(ctx, cpu, now, class == SchedClass::RealTime);
-        let dl = self.update_dl_rq_load_avg(ctx, cpu, now, class == SchedClass::Deadline);
-        let thermal = self.update_thermal_load_avg(ctx, cpu);
-        let irq = self.update_irq_load_avg(ctx, cpu, 0);
+    /// Decays the averages of other classes than that of the running task, interrupts and thermal pressure. Returns whether
+    /// any was refreshed.
+    pub(crate) fn update_blocked_others(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        tunables: &Tunables,
+        tracks_thermal: bool,
+        running: SchedClass,
+    ) -> bool {
+        let now = self.rq_clock_pelt();
+        let rt = self.update_rt_rq_load_avg(ctx, tunables, now, running == SchedClass::RealTime);
+        let dl = self.update_dl_rq_load_avg(ctx, tunables, now, running == SchedClass::Deadline);
+        let thermal = self.update_thermal_load_avg(ctx, tunables, tracks_thermal);
+        let irq = self.update_irq_load_avg(ctx, tunables, 0);
         rt || dl || thermal || irq
     }
 }

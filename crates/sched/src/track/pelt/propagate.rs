@@ -7,6 +7,8 @@
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
+use crate::state::fair_tree::FairTree;
+use crate::state::lb_cache::LbCache;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::types::ids::{CfsRqId, EntityId, GroupId};
 use crate::types::pelt::SchedAvg;
@@ -30,101 +32,6 @@ impl CfsRq {
 }
 
 impl State {
-    /// Propagates changed averages of the cfs_rq `below` to the group's entity `id` and its cfs_rq.
-    pub(crate) fn propagate_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, id: EntityId, below: CfsRqId) {
-        let cfs_rq = self.fair.entities[id].cfs_rq;
-        let group_cfs_rq = &mut self.fair.cfs_rqs[below];
-        group_cfs_rq.propagate = false;
-        let runnable_sum = group_cfs_rq.prop_runnable_sum;
-        self.fair.cfs_rqs[cfs_rq].add_tg_cfs_propagate(runnable_sum);
-        self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
-        self.update_tg_cfs_util(id, cfs_rq, below);
-        self.update_tg_cfs_runnable(id, cfs_rq, below);
-        self.update_tg_cfs_load(id, cfs_rq, below);
-        self.report_cfs_rq(ctx, cfs_rq);
-        self.report_entity(ctx, id);
-    }
-
-    fn update_tg_cfs_util(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
-        let new_avg = self.fair.cfs_rqs[below].avg.util_avg;
-        let sums = &mut self.fair.cfs_rqs[cfs_rq].avg;
-        let avg = &mut self.fair.entities[se].avg;
-        if new_avg == avg.util_avg {
-            return;
-        }
-        let new_sum = new_avg.wrapping_mul(u64::from(sums.divider())) as u32;
-        let change = LoadChange {
-            avg: new_avg.wrapping_sub(avg.util_avg) as i64,
-            sum: i64::from(new_sum) - i64::from(avg.util_sum),
-        };
-        avg.util_avg = new_avg;
-        avg.util_sum = new_sum;
-        sums.util_avg = add_positive(sums.util_avg, change.avg);
-        // The sum has 32 bits, the change 64: the result is cut.
-        let sum = add_positive(u64::from(sums.util_sum), change.sum);
-        sums.util_sum = SchedAvg::floor_sum(sum, sums.util_avg) as u32;
-    }
-
-    fn update_tg_cfs_runnable(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
-        let new_avg = self.fair.cfs_rqs[below].avg.runnable_avg;
-        let sums = &mut self.fair.cfs_rqs[cfs_rq].avg;
-        let avg = &mut self.fair.entities[se].avg;
-        if new_avg == avg.runnable_avg {
-            return;
-        }
-        let new_sum = new_avg.wrapping_mul(u64::from(sums.divider()));
-        let change = LoadChange {
-            avg: new_avg.wrapping_sub(avg.runnable_avg) as i64,
-            sum: new_sum.wrapping_sub(avg.runnable_sum) as i64,
-        };
-        avg.runnable_avg = new_avg;
-        avg.runnable_sum = new_sum;
-        sums.runnable_avg = add_positive(sums.runnable_avg, change.avg);
-        sums.runnable_sum = SchedAvg::floor_sum(add_positive(sums.runnable_sum, change.sum), sums.runnable_avg);
-    }
-
-    /// Propagates load, which is not a plain copy because a group's load depends on its shares.
-    ///
-    /// Rules, in order:
-    /// 1. Load that was attached below adds to the entity's runnable sum, up to always runnable.
-    /// 2. After a detach below, the sum is at most the load of the cfs_rq below for each unit of weight.
-    /// 3. The entity was runnable at least while it ran.
-    fn update_tg_cfs_load(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
-        let below = &mut self.fair.cfs_rqs[below];
-        let attached = core::mem::take(&mut below.prop_runnable_sum);
-        if attached == 0 {
-            return;
-        }
-        let (below_weight, below_sum) = (scale_load_down(below.load.weight), below.avg.load_sum);
-        let sums = &mut self.fair.cfs_rqs[cfs_rq].avg;
-        let divider = u64::from(sums.divider());
-        let entity = &mut self.fair.entities[se];
-        let weight = entity.weight();
-        let avg = &mut entity.avg;
-
-        let runnable_sum = if attached >= 0 {
-            attached.wrapping_add(avg.load_sum as i64).min(divider as i64)
-        } else {
-            let per_weight = below_sum.checked_div(below_weight).unwrap_or(0);
-            avg.load_sum.min(per_weight) as i64
-        };
-        let runnable_sum = runnable_sum.max(i64::from(avg.util_sum >> SCHED_CAPACITY_SHIFT)) as u64;
-
-        let load_sum = weight.wrapping_mul(runnable_sum);
-        let load_avg = load_sum / divider;
-        let change = LoadChange {
-            avg: load_avg.wrapping_sub(avg.load_avg) as i64,
-            sum: load_sum.wrapping_sub(weight.wrapping_mul(avg.load_sum)) as i64,
-        };
-        if change.avg == 0 {
-            return;
-        }
-        avg.load_sum = runnable_sum;
-        avg.load_avg = load_avg;
-        sums.load_avg = add_positive(sums.load_avg, change.avg);
-        sums.load_sum = SchedAvg::floor_sum(add_positive(sums.load_sum, change.sum), sums.load_avg);
-    }
-
     /// Updates the contribution of a cfs_rq to its group's load (`update_tg_load_avg()`).
     ///
     /// There is no update if the contribution changed by 1/64 or less, or if the last update was less than
@@ -151,25 +58,128 @@ impl State {
             cfs_rq.last_update_tg_load_avg = ctx.sched_clock();
         }
     }
+}
+
+impl FairTree {
+    fn update_tg_cfs_util(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
+        let new_avg = self.cfs_rqs[below].avg.util_avg;
+        let sums = &mut self.cfs_rqs[cfs_rq].avg;
+        let avg = &mut self.entities[se].avg;
+        if new_avg == avg.util_avg {
+            return;
+        }
+        let new_sum = new_avg.wrapping_mul(u64::from(sums.divider())) as u32;
+        let change = LoadChange {
+            avg: new_avg.wrapping_sub(avg.util_avg) as i64,
+            sum: i64::from(new_sum) - i64::from(avg.util_sum),
+        };
+        avg.util_avg = new_avg;
+        avg.util_sum = new_sum;
+        sums.util_avg = add_positive(sums.util_avg, change.avg);
+        // The sum has 32 bits, the change 64: the result is cut.
+        let sum = add_positive(u64::from(sums.util_sum), change.sum);
+        sums.util_sum = SchedAvg::floor_sum(sum, sums.util_avg) as u32;
+    }
+
+    fn update_tg_cfs_runnable(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
+        let new_avg = self.cfs_rqs[below].avg.runnable_avg;
+        let sums = &mut self.cfs_rqs[cfs_rq].avg;
+        let avg = &mut self.entities[se].avg;
+        if new_avg == avg.runnable_avg {
+            return;
+        }
+        let new_sum = new_avg.wrapping_mul(u64::from(sums.divider()));
+        let change = LoadChange {
+            avg: new_avg.wrapping_sub(avg.runnable_avg) as i64,
+            sum: new_sum.wrapping_sub(avg.runnable_sum) as i64,
+        };
+        avg.runnable_avg = new_avg;
+        avg.runnable_sum = new_sum;
+        sums.runnable_avg = add_positive(sums.runnable_avg, change.avg);
+        sums.runnable_sum = SchedAvg::floor_sum(add_positive(sums.runnable_sum, change.sum), sums.runnable_avg);
+    }
+
+    /// Propagates load, which is not a plain copy because a group's load depends on its shares.
+    ///
+    /// Rules, in order:
+    /// 1. Load that was attached below adds to the entity's runnable sum, up to always runnable.
+    /// 2. After a detach below, the sum is at most the load of the cfs_rq below for each unit of weight.
+    /// 3. The entity was runnable at least while it ran.
+    fn update_tg_cfs_load(&mut self, se: EntityId, cfs_rq: CfsRqId, below: CfsRqId) {
+        let below = &mut self.cfs_rqs[below];
+        let attached = core::mem::take(&mut below.prop_runnable_sum);
+        if attached == 0 {
+            return;
+        }
+        let (below_weight, below_sum) = (scale_load_down(below.load.weight), below.avg.load_sum);
+        let sums = &mut self.cfs_rqs[cfs_rq].avg;
+        let divider = u64::from(sums.divider());
+        let entity = &mut self.entities[se];
+        let weight = entity.weight();
+        let avg = &mut entity.avg;
+
+        let runnable_sum = if attached >= 0 {
+            attached.wrapping_add(avg.load_sum as i64).min(divider as i64)
+        } else {
+            let per_weight = below_sum.checked_div(below_weight).unwrap_or(0);
+            avg.load_sum.min(per_weight) as i64
+        };
+        let runnable_sum = runnable_sum.max(i64::from(avg.util_sum >> SCHED_CAPACITY_SHIFT)) as u64;
+
+        let load_sum = weight.wrapping_mul(runnable_sum);
+        let load_avg = load_sum / divider;
+        let change = LoadChange {
+            avg: load_avg.wrapping_sub(avg.load_avg) as i64,
+            sum: load_sum.wrapping_sub(weight.wrapping_mul(avg.load_sum)) as i64,
+        };
+        if change.avg == 0 {
+            return;
+        }
+        avg.load_sum = runnable_sum;
+        avg.load_avg = load_avg;
+        sums.load_avg = add_positive(sums.load_avg, change.avg);
+        sums.load_sum = SchedAvg::floor_sum(add_positive(sums.load_sum, change.sum), sums.load_avg);
+    }
+
+    /// Whether a group's entity has nothing to decay and nothing to propagate: `skip_blocked_update()`.
+    pub(crate) fn skip_blocked_update(&self, id: EntityId) -> bool {
+        let se = &self.entities[id];
+        let below = se.my_q().expect("called only for the entity of a group");
+        se.avg.load_avg == 0 && se.avg.util_avg == 0 && !self.cfs_rqs[below].propagate
+    }
 
     /// Removes the contribution of a cfs_rq from its group's load (`clear_tg_load_avg()`).
     pub(crate) fn clear_tg_load_avg(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        let cfs_rq = &mut self.fair.cfs_rqs[id];
+        let cfs_rq = &mut self.cfs_rqs[id];
         if cfs_rq.group == GroupId::ROOT {
             return;
         }
         ctx.op_counts.touch_group_write(cfs_rq.group);
-        let sum = &mut self.fair.groups[cfs_rq.group].load_avg;
+        let sum = &mut self.groups[cfs_rq.group].load_avg;
         *sum = sum.wrapping_sub(cfs_rq.tg_load_avg_contrib as i64);
         cfs_rq.tg_load_avg_contrib = 0;
         cfs_rq.last_update_tg_load_avg = ctx.sched_clock();
     }
 
-    /// Whether a group's entity has nothing to decay and nothing to propagate: `skip_blocked_update()`.
-    pub(crate) fn skip_blocked_update(&self, id: EntityId) -> bool {
-        let se = &self.fair.entities[id];
-        let below = se.my_q().expect("called only for the entity of a group");
-        se.avg.load_avg == 0 && se.avg.util_avg == 0 && !self.fair.cfs_rqs[below].propagate
+    /// Propagates changed averages of the cfs_rq `below` to the group's entity `id` and its cfs_rq.
+    pub(crate) fn propagate_entity_load_avg(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        lb_cache: &mut LbCache,
+        id: EntityId,
+        below: CfsRqId,
+    ) {
+        let cfs_rq = self.entities[id].cfs_rq;
+        let group_cfs_rq = &mut self.cfs_rqs[below];
+        group_cfs_rq.propagate = false;
+        let runnable_sum = group_cfs_rq.prop_runnable_sum;
+        self.cfs_rqs[cfs_rq].add_tg_cfs_propagate(runnable_sum);
+        lb_cache.mark_cfs_rq_dirty(cfs_rq);
+        self.update_tg_cfs_util(id, cfs_rq, below);
+        self.update_tg_cfs_runnable(id, cfs_rq, below);
+        self.update_tg_cfs_load(id, cfs_rq, below);
+        self.cfs_rqs[cfs_rq].report_load_avg(ctx);
+        self.report_entity(ctx, id);
     }
 }
 
@@ -190,7 +200,7 @@ mod tests {
     fn a_groups_load_changes_by_more_than_a_64th_and_once_in_an_interval() {
         let mut machine = GoldenTestMachine::new();
         let (group, _) = machine.group();
-        let cfs_rq = machine.sched.cfs_rq_of_group(group, CPU);
+        let cfs_rq = machine.sched.fair.cfs_rq_of_group(group, CPU);
         let mut update = |interval_ns, now_us, load_avg| {
             machine.sched.tunables.changes.group_load_interval_ns = interval_ns;
             machine.sched.fair.cfs_rqs[cfs_rq].avg.load_avg = load_avg;
@@ -217,7 +227,7 @@ mod tests {
             let mut machine = GoldenTestMachine::new();
             machine.sched.set_series(series);
             let (group, _) = machine.group();
-            let cfs_rq = machine.sched.cfs_rq_of_group(group, CPU);
+            let cfs_rq = machine.sched.fair.cfs_rq_of_group(group, CPU);
             let update = |machine: &mut GoldenTestMachine, load_avg| {
                 machine.sched.fair.cfs_rqs[cfs_rq].avg.load_avg = load_avg;
                 machine.with(|sched, ctx| sched.update_tg_load_avg(ctx, cfs_rq));
@@ -226,7 +236,7 @@ mod tests {
             assert_eq!(update(&mut machine, 640), 640);
             machine.with(|sched, ctx| {
                 if sched.rules.clears_offline_group_load {
-                    sched.clear_tg_load_avg(ctx, cfs_rq);
+                    sched.fair.clear_tg_load_avg(ctx, cfs_rq);
                 }
                 sched.hotplug.active.clear(CPU);
             });

@@ -33,23 +33,20 @@ impl State {
     }
 
     pub(crate) fn propagate_entity_cfs_rq(&mut self, ctx: &mut Ctx<'_>, se: crate::types::ids::EntityId) {
-        let (cfs_rq, mut above) = self.place_of(se);
-        if self.fair.cfs_rqs[cfs_rq].throttled {
-            return;
-        }
-        if !self.fair.cfs_rqs[cfs_rq].is_throttled_hierarchy() {
-            self.list_add_leaf_cfs_rq(cfs_rq);
-        }
-        while let Some(se) = above {
-            let (cfs_rq, parent) = self.place_of(se);
-            self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
-            if self.fair.cfs_rqs[cfs_rq].throttled {
-                break;
+        let (mut entity, mut is_above) = (Some(se), false);
+        while let Some(se) = entity {
+            let (cfs_rq, parent) = self.fair.place_of(se);
+            if is_above {
+                self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
             }
-            if !self.fair.cfs_rqs[cfs_rq].is_throttled_hierarchy() {
-                self.list_add_leaf_cfs_rq(cfs_rq);
+            let queue = &self.fair.cfs_rqs[cfs_rq];
+            if queue.throttled {
+                return;
             }
-            above = parent;
+            if !queue.is_throttled_hierarchy() {
+                self.fair.list_add_leaf_cfs_rq(&mut self.rqs[queue.cpu], cfs_rq);
+            }
+            (entity, is_above) = (parent, true);
         }
     }
 }

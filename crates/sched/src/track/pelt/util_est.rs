@@ -4,54 +4,62 @@
 //!
 //! Models `util_est_update()`, `_task_util_est()` and the sums of a runqueue (6.1 and 6.12).
 
-use crate::state::State;
-use crate::types::features::Feature;
-use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
+use crate::state::entity::SchedEntity;
+use crate::state::fair_tree::FairTree;
+use crate::state::lb_cache::LbCache;
+use crate::state::rq::Rq;
+use crate::types::features::{Feature, FeatureSet};
+use crate::types::ids::{CfsRqId, CpuId, EntityId};
+use crate::types::kernel_rules::KernelRules;
+use crate::types::pelt::SchedAvg;
 
-impl State {
+impl FairTree {
     /// Adds the estimate of a task's entity to the sum of its runqueue. Models `util_est_enqueue()`.
     #[inline(always)]
-    pub(crate) fn util_est_enqueue(&mut self, cpu: CpuId, se: EntityId) {
-        if self.features.has(Feature::UtilEst) {
-            let estimate = self.fair.entities[se].avg.util_est.estimate() as u32;
+    pub(crate) fn util_est_enqueue(&mut self, features: FeatureSet, lb_cache: &mut LbCache, cpu: CpuId, se: EntityId) {
+        if features.has(Feature::UtilEst) {
+            let estimate = self.entities[se].avg.util_est.estimate() as u32;
             let root = CfsRqId::root(cpu);
-            self.lb_cache.mark_dirty(cpu);
-            let sum = &mut self.fair.cfs_rqs[root].avg.util_est.enqueued;
+            lb_cache.mark_dirty(cpu);
+            let sum = &mut self.cfs_rqs[root].avg.util_est.enqueued;
             *sum = sum.wrapping_add(estimate);
         }
     }
 
     /// Subtracts the estimate of a task's entity from the sum of its runqueue. Models `util_est_dequeue()`.
     #[inline(always)]
-    pub(crate) fn util_est_dequeue(&mut self, cpu: CpuId, se: EntityId) {
-        if self.features.has(Feature::UtilEst) {
-            let estimate = self.fair.entities[se].avg.util_est.estimate() as u32;
+    pub(crate) fn util_est_dequeue(&mut self, features: FeatureSet, lb_cache: &mut LbCache, cpu: CpuId, se: EntityId) {
+        if features.has(Feature::UtilEst) {
+            let estimate = self.entities[se].avg.util_est.estimate() as u32;
             let root = CfsRqId::root(cpu);
-            self.lb_cache.mark_dirty(cpu);
-            let sum = &mut self.fair.cfs_rqs[root].avg.util_est.enqueued;
+            lb_cache.mark_dirty(cpu);
+            let sum = &mut self.cfs_rqs[root].avg.util_est.enqueued;
             *sum = sum.saturating_sub(estimate);
         }
     }
+}
 
+impl SchedEntity {
     /// Updates the estimate of a task that goes to sleep. Models `util_est_update()`.
     #[inline(always)]
-    pub(crate) fn util_est_update(&mut self, cpu: CpuId, se: EntityId, task_sleep: bool) {
-        if !self.features.has(Feature::UtilEst) || !task_sleep {
+    pub(crate) fn util_est_update(&mut self, features: FeatureSet, rules: &KernelRules, rq: &Rq, task_sleep: bool) {
+        if !features.has(Feature::UtilEst) || !task_sleep {
             return;
         }
-        let fast_up = self.features.has(Feature::UtilEstFastup);
-        let capacity = self.rqs[cpu].cpu_capacity_orig;
-        let avg = &mut self.fair.entities[se].avg;
-        if self.rules.has_one_util_estimate {
+        let fast_up = features.has(Feature::UtilEstFastup);
+        let capacity = rq.cpu_capacity_orig;
+        let avg = &mut self.avg;
+        if rules.has_one_util_estimate {
             avg.util_est.sample_average(avg.util_avg, avg.runnable_avg, capacity);
         } else {
             avg.util_est.sample(avg.util_avg, fast_up, capacity);
         }
     }
+}
 
+impl SchedAvg {
     /// Utilisation of a task, the larger of tracked and estimated: `task_util_est()`.
-    pub(crate) fn task_util_est(&self, task: TaskId) -> u64 {
-        let avg = self.task_avg(task);
-        avg.util_avg.max(avg.util_est.estimate())
+    pub(crate) fn task_util_est(&self) -> u64 {
+        self.util_avg.max(self.util_est.estimate())
     }
 }

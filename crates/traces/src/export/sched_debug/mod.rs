@@ -197,7 +197,7 @@ impl CpuText<'_> {
         self.field("tg_load_avg", sched.group(cfs_rq.group).load_avg);
         self.field("throttled", u32::from(cfs_rq.throttled));
         self.field("throttle_count", cfs_rq.throttle_count);
-        let Some(se) = sched.entity_of_cfs_rq(cfs_rq) else { return };
+        let Some(se) = sched.fair().entity_of_cfs_rq(cfs_rq) else { return };
         self.time("se->exec_start", se.exec_start);
         self.time("se->vruntime", se.vruntime);
         self.time("se->sum_exec_runtime", se.sum_exec_runtime);

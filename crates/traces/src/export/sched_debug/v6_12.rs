@@ -33,7 +33,7 @@ fn put_tunables(text: &mut String, machine: &Machine) {
 }
 
 fn put_cfs_rq(text: &mut CpuText<'_>, cfs_rq: &CfsRq) {
-    let times = text.machine.sched().virtual_times_snapshot(cfs_rq);
+    let times = text.machine.sched().fair().virtual_times_snapshot(cfs_rq);
     // The kernel prints -1 for times of an entity that an empty queue does not have.
     let of_waiting = |time: Option<u64>| time.unwrap_or(u64::MAX);
     let (left, right) = (of_waiting(times.min_vruntime), of_waiting(times.last_vruntime));

@@ -4,17 +4,17 @@
 //! Models the two traversals of `walk_tg_tree_from()` (6.1) that throttling needs. Children are visited in
 //! the kernel's order, the newest first, because the order determines the order of cfs_rqs in the leaf list.
 
-use crate::state::State;
+use crate::state::fair_tree::FairTree;
 use crate::types::ids::GroupId;
 
-impl State {
+impl FairTree {
     /// Returns the next group of a traversal of everything below `top`, parents before children.
     pub(crate) fn next_downwards(&self, top: GroupId, mut group: GroupId) -> Option<GroupId> {
-        if let Some(child) = self.fair.groups[group].first_child {
+        if let Some(child) = self.groups[group].first_child {
             return Some(child);
         }
         while group != top {
-            let this = &self.fair.groups[group];
+            let this = &self.groups[group];
             if this.next_sibling.is_some() {
                 return this.next_sibling;
             }
@@ -25,7 +25,7 @@ impl State {
 
     /// Returns the first group of a traversal with children before parents.
     pub(crate) fn first_upwards(&self, mut group: GroupId) -> GroupId {
-        while let Some(child) = self.fair.groups[group].first_child {
+        while let Some(child) = self.groups[group].first_child {
             group = child;
         }
         group
@@ -36,7 +36,7 @@ impl State {
         if group == top {
             return None;
         }
-        let this = &self.fair.groups[group];
+        let this = &self.groups[group];
         this.next_sibling.map(|sibling| self.first_upwards(sibling)).or(this.parent)
     }
 }

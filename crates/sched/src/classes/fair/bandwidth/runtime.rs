@@ -6,6 +6,7 @@
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::types::ids::CfsRqId;
+use crate::types::tunables::Tunables;
 
 /// Runtime that a CPU keeps when the last task of the group leaves it (`min_cfs_rq_runtime`).
 const MIN_CFS_RQ_RUNTIME_NS: i64 = 1_000_000;
@@ -27,7 +28,7 @@ impl State {
         if cfs_rq.runtime_remaining > 0 || cfs_rq.throttled {
             return;
         }
-        let slice = self.bandwidth_slice_ns();
+        let slice = self.tunables.bandwidth_slice_ns();
         if !self.assign_cfs_rq_runtime(ctx, id, slice) {
             let cfs_rq = &self.fair.cfs_rqs[id];
             if cfs_rq.curr.is_some() {
@@ -66,7 +67,7 @@ impl State {
     }
 
     fn return_runtime(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
-        let slice = self.bandwidth_slice_ns();
+        let slice = self.tunables.bandwidth_slice_ns();
         let cfs_rq = &mut self.fair.cfs_rqs[id];
         let slack = cfs_rq.runtime_remaining - MIN_CFS_RQ_RUNTIME_NS;
         cfs_rq.runtime_remaining = MIN_CFS_RQ_RUNTIME_NS;
@@ -79,9 +80,11 @@ impl State {
             }
         }
     }
+}
 
+impl Tunables {
     /// Returns the amount that a CPU draws at a time (`sched_cfs_bandwidth_slice()`), in ns.
-    pub(crate) fn bandwidth_slice_ns(&self) -> u64 {
-        self.tunables.cfs_bandwidth_slice_us * 1000
+    pub(crate) const fn bandwidth_slice_ns(&self) -> u64 {
+        self.cfs_bandwidth_slice_us * 1000
     }
 }

@@ -100,11 +100,11 @@ impl BandwidthTestMachine {
     }
 
     fn cfs_rq(&self, group: GroupId, cpu: CpuId) -> &CfsRq {
-        &self.sched.fair.cfs_rqs[self.sched.cfs_rq_of_group(group, cpu)]
+        &self.sched.fair.cfs_rqs[self.sched.fair.cfs_rq_of_group(group, cpu)]
     }
 
     fn clock(&self, group: GroupId, cpu: CpuId) -> u64 {
-        self.sched.cfs_rq_clock_pelt(self.sched.cfs_rq_of_group(group, cpu))
+        self.cfs_rq(group, cpu).clock_pelt(&self.sched.rqs[cpu])
     }
 
     fn is_idle(&self, cpu: CpuId) -> bool {
@@ -199,10 +199,10 @@ fn walks_over_groups_visit_the_newest_child_first() {
     let d = machine.group(b, None);
     machine.group(GroupId::ROOT, None);
     let sched = &machine.sched;
-    let down: Vec<_> = core::iter::successors(Some(a), |&group| sched.next_downwards(a, group)).collect();
+    let down: Vec<_> = core::iter::successors(Some(a), |&group| sched.fair.next_downwards(a, group)).collect();
     assert_eq!(down, [a, c, b, d]);
     let up: Vec<_> =
-        core::iter::successors(Some(sched.first_upwards(a)), |&group| sched.next_upwards(a, group)).collect();
+        core::iter::successors(Some(sched.fair.first_upwards(a)), |&group| sched.fair.next_upwards(a, group)).collect();
     assert_eq!(up, [c, d, b, a]);
 }
 
@@ -227,7 +227,7 @@ fn a_group_that_has_used_its_quota_leaves_the_cpu_with_everything_below() {
     machine.tick_at(CPU0, ms(1004));
     assert!(machine.is_idle(CPU0));
     assert_eq!(machine.sched.rq(CPU0).nr_running, 0);
-    assert_eq!(machine.sched.cfs_rq(CPU0).h_nr_running, 0);
+    assert_eq!(machine.sched.fair.root_cfs_rq(CPU0).h_nr_running, 0);
     assert_eq!(machine.cfs_rq(top, CPU0).h_nr_running, 1, "the task is still the group's");
     assert_eq!(machine.cfs_rq(top, CPU0).runtime_remaining, -1_000_000, "what was used too much is owed");
     assert!(machine.cfs_rq(top, CPU0).throttled && !machine.cfs_rq(below, CPU0).throttled);
@@ -269,7 +269,7 @@ fn a_group_goes_on_when_no_group_above_is_throttled_either() {
     assert!(!machine.cfs_rq(below, CPU0).throttled && machine.is_idle(CPU0));
     machine.timer_at(CPU0, ms(1020));
     assert!(!machine.is_idle(CPU0));
-    assert_eq!(machine.sched.cfs_rq(CPU0).h_nr_running, 1);
+    assert_eq!(machine.sched.fair.root_cfs_rq(CPU0).h_nr_running, 1);
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn a_group_that_is_created_below_a_throttled_one_is_throttled() {
     machine.task(CPU0, below);
     assert!(machine.is_idle(CPU0), "a new task waits like the others");
     machine.timer_at(CPU0, ms(1010));
-    assert_eq!(machine.sched.cfs_rq(CPU0).h_nr_running, 2);
+    assert_eq!(machine.sched.fair.root_cfs_rq(CPU0).h_nr_running, 2);
 }
 
 #[test]

@@ -11,10 +11,13 @@ use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::state::State;
 use crate::state::dirty::TaskCounts;
+use crate::state::fair_tree::FairTree;
 use crate::state::lock::RqGuard;
+use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::track::pelt::attach::UpdateLoad;
-use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId};
+use crate::types::ids::{CfsRqId, EntityId, GroupId};
+use crate::types::kernel_rules::KernelRules;
 use crate::types::work::KernelOp;
 
 impl TaskCounts {
@@ -72,12 +75,12 @@ impl State {
         let tasks = TaskCounts::of(cfs_rq);
         let entity = cfs_rq.entity;
         self.fair.groups[group].bandwidth.throttled.push_back(id);
-        self.stop_clocks(ctx, group, cpu);
+        self.fair.stop_clocks(ctx, &mut self.rqs[cpu], group);
         if self.detach_branch(ctx, entity, tasks) {
             self.rqs[cpu].sub_nr_running(&mut self.lb_cache, tasks.all);
         }
-        let clock = self.throttled_clock(id);
         let cfs_rq = &mut self.fair.cfs_rqs[id];
+        let clock = cfs_rq.throttled_clock(&self.rqs[cpu], &self.rules);
         (cfs_rq.throttled, cfs_rq.throttled_clock) = (true, clock);
         ctx.report(Event::GroupThrottling { group, cpu, is_throttled: true, clock });
         self.report_fair_throttling(ctx, cpu);
@@ -105,7 +108,7 @@ impl State {
         pool.stats.throttled_time += since.map_or(0, |since| clock - since);
         let place = pool.throttled.iter().position(|&other| other == id);
         pool.throttled.remove(place.expect("a throttled cfs_rq is in its group's list"));
-        self.restart_clocks(ctx, group, cpu);
+        self.fair.restart_clocks(ctx, &mut self.rqs[cpu], &self.rules, group);
         ctx.report(Event::GroupThrottling { group, cpu, is_throttled: false, clock: Some(clock) });
         self.report_fair_throttling(ctx, cpu);
         let cfs_rq = &self.fair.cfs_rqs[id];
@@ -119,47 +122,12 @@ impl State {
                 self.rqs[cpu].add_nr_running(&mut self.lb_cache, &mut self.domains.root, tasks.all);
             }
         } else if cfs_rq.on_list() {
-            self.complete_leaf_branch(entity);
+            self.fair.complete_leaf_branch(&mut self.rqs[cpu], entity);
         } else {
             return;
         }
         if self.rqs[cpu].is_idle_task_running() && self.fair.cfs_rqs[CfsRqId::root(cpu)].nr_running > 0 {
             self.resched_curr(ctx, cpu);
-        }
-    }
-
-    /// Stops the PELT clocks of a group and of the groups below it on a CPU.
-    fn stop_clocks(&mut self, ctx: &mut Ctx<'_>, top: GroupId, cpu: CpuId) {
-        let mut next = Some(top);
-        while let Some(group) = next {
-            ctx.charge(KernelOp::GroupLevel);
-            let id = self.cfs_rq_of_group(group, cpu);
-            if self.fair.cfs_rqs[id].throttle_count == 0 {
-                self.fair.cfs_rqs[id].throttled_clock_pelt = self.rq_clock_pelt(cpu);
-                self.rqs[cpu].leaf_list.remove(&mut self.fair.cfs_rqs, id);
-            }
-            self.fair.cfs_rqs[id].throttle_count += 1;
-            next = self.next_downwards(top, group);
-        }
-    }
-
-    /// Restarts the PELT clocks of a group and of the groups below it where they stopped.
-    fn restart_clocks(&mut self, ctx: &mut Ctx<'_>, top: GroupId, cpu: CpuId) {
-        let now = self.rq_clock_pelt(cpu);
-        let mut next = Some(self.first_upwards(top));
-        while let Some(group) = next {
-            ctx.charge(KernelOp::GroupLevel);
-            let id = self.cfs_rq_of_group(group, cpu);
-            let cfs_rq = &mut self.fair.cfs_rqs[id];
-            cfs_rq.throttle_count -= 1;
-            if cfs_rq.throttle_count == 0 {
-                let stood = now.wrapping_sub(cfs_rq.throttled_clock_pelt);
-                cfs_rq.throttled_clock_pelt_time = cfs_rq.throttled_clock_pelt_time.wrapping_add(stood);
-                if !self.cfs_rq_is_decayed(id) {
-                    self.list_add_leaf_cfs_rq(id);
-                }
-            }
-            next = self.next_upwards(top, group);
         }
     }
 
@@ -172,16 +140,16 @@ impl State {
                 return false;
             }
             ctx.charge(KernelOp::GroupLevel);
-            let (above, parent) = self.place_of(se);
+            let (above, parent) = self.fair.place_of(se);
             if is_last {
                 let delayed = self.fair.entities[se].is_delayed;
                 let flags = DequeueFlags { sleep: true, special: true, delayed, ..DequeueFlags::default() };
                 self.dequeue_entity(ctx, above, se, flags);
             } else {
                 self.update_load_avg(ctx, above, se, UpdateLoad::PLAIN);
-                self.se_update_runnable(se);
+                self.fair.se_update_runnable(se);
             }
-            if self.se_is_idle(se) {
+            if self.fair.se_is_idle(&self.tasks, se) {
                 tasks.idle = tasks.all;
             }
             self.fair.cfs_rqs[above].count_tasks_out(tasks);
@@ -197,7 +165,7 @@ impl State {
         let mut is_first = true;
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
-            let (above, parent) = self.place_of(se);
+            let (above, parent) = self.fair.place_of(se);
             if self.fair.entities[se].is_delayed {
                 let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
                 self.dequeue_entity(ctx, above, se, flags);
@@ -207,9 +175,9 @@ impl State {
                 self.enqueue_entity(ctx, above, se, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
             } else {
                 self.update_load_avg(ctx, above, se, UpdateLoad::TG);
-                self.se_update_runnable(se);
+                self.fair.se_update_runnable(se);
             }
-            if self.se_is_idle(se) {
+            if self.fair.se_is_idle(&self.tasks, se) {
                 tasks.idle = tasks.all;
             }
             self.fair.cfs_rqs[above].count_tasks_in(tasks);
@@ -220,12 +188,49 @@ impl State {
         }
         true
     }
+}
+
+impl FairTree {
+    /// Stops the PELT clocks of a group and of the groups below it on the CPU of `rq`.
+    fn stop_clocks(&mut self, ctx: &mut Ctx<'_>, rq: &mut Rq, top: GroupId) {
+        let mut next = Some(top);
+        while let Some(group) = next {
+            ctx.charge(KernelOp::GroupLevel);
+            let id = self.cfs_rq_of_group(group, rq.cpu);
+            if self.cfs_rqs[id].throttle_count == 0 {
+                self.cfs_rqs[id].throttled_clock_pelt = rq.rq_clock_pelt();
+                rq.leaf_list.remove(&mut self.cfs_rqs, id);
+            }
+            self.cfs_rqs[id].throttle_count += 1;
+            next = self.next_downwards(top, group);
+        }
+    }
+
+    /// Restarts the PELT clocks of a group and of the groups below it where they stopped.
+    fn restart_clocks(&mut self, ctx: &mut Ctx<'_>, rq: &mut Rq, rules: &KernelRules, top: GroupId) {
+        let now = rq.rq_clock_pelt();
+        let mut next = Some(self.first_upwards(top));
+        while let Some(group) = next {
+            ctx.charge(KernelOp::GroupLevel);
+            let id = self.cfs_rq_of_group(group, rq.cpu);
+            let cfs_rq = &mut self.cfs_rqs[id];
+            cfs_rq.throttle_count -= 1;
+            if cfs_rq.throttle_count == 0 {
+                let stood = now.wrapping_sub(cfs_rq.throttled_clock_pelt);
+                cfs_rq.throttled_clock_pelt_time = cfs_rq.throttled_clock_pelt_time.wrapping_add(stood);
+                if !self.cfs_rq_is_decayed(rq, rules, id) {
+                    self.list_add_leaf_cfs_rq(rq, id);
+                }
+            }
+            next = self.next_upwards(top, group);
+        }
+    }
 
     /// Adds the cfs_rqs above to the leaf list until the branch is connected.
-    fn complete_leaf_branch(&mut self, mut entity: Option<EntityId>) {
+    fn complete_leaf_branch(&mut self, rq: &mut Rq, mut entity: Option<EntityId>) {
         while let Some(se) = entity {
             let (above, parent) = self.place_of(se);
-            if self.list_add_leaf_cfs_rq(above) {
+            if self.list_add_leaf_cfs_rq(rq, above) {
                 return;
             }
             entity = parent;

@@ -7,6 +7,7 @@
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::entity::vruntime_before;
+use crate::state::fair_tree::FairTree;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, EntityId, TaskId};
@@ -42,36 +43,15 @@ impl State {
         self.account_cfs_rq_runtime(ctx, id, delta);
     }
 
-    /// Advances `min_vruntime` after an entity has left.
-    pub(super) fn update_min_vruntime(&mut self, id: CfsRqId) {
-        let queue = &mut self.fair.cfs_rqs[id];
-        let running =
-            queue.curr.map(|curr| &self.fair.entities[curr]).filter(|curr| curr.on_rq).map(|curr| curr.vruntime);
-        queue.advance_min_vruntime(running);
-    }
-
-    /// Adds a waiting entity to the timeline of its cfs_rq, by virtual runtime.
-    #[inline]
-    pub(in crate::classes::fair) fn insert_into_timeline_cfs(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let vruntime = self.fair.entities[se].vruntime;
-        self.fair.cfs_rqs[cfs_rq].timeline.insert(vruntime, se);
-    }
-
-    /// Removes a waiting entity from the timeline of its cfs_rq.
-    #[inline]
-    pub(super) fn remove_from_timeline_cfs(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        let vruntime = self.fair.entities[se].vruntime;
-        self.fair.cfs_rqs[cfs_rq].timeline.remove(vruntime, se);
-    }
-
     /// Makes an entity the running one of its cfs_rq.
     pub(super) fn set_next_entity_cfs(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
-        self.clear_buddies(cfs_rq, se);
+        self.fair.clear_buddies(cfs_rq, se);
         if self.fair.entities[se].on_rq {
-            self.remove_from_timeline_cfs(cfs_rq, se);
+            self.fair.remove_from_timeline_cfs(cfs_rq, se);
             self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
         }
-        self.start_entity(cfs_rq, se);
+        let cpu = self.fair.cfs_rqs[cfs_rq].cpu;
+        self.fair.start_entity(&self.rqs[cpu], cfs_rq, se);
     }
 
     /// Stops the running entity of a cfs_rq. It waits again if it is still runnable. A cfs_rq without runtime
@@ -83,7 +63,7 @@ impl State {
         }
         self.check_cfs_rq_runtime(ctx, cfs_rq);
         if on_rq {
-            self.insert_into_timeline_cfs(cfs_rq, prev);
+            self.fair.insert_into_timeline_cfs(cfs_rq, prev);
             self.update_load_avg(ctx, cfs_rq, prev, UpdateLoad::PLAIN);
         }
         self.fair.cfs_rqs[cfs_rq].curr = None;
@@ -96,7 +76,7 @@ impl State {
         }
         let mut entity = Some(self.tasks[task].se);
         while let Some(se) = entity {
-            let (cfs_rq, parent) = self.place_of(se);
+            let (cfs_rq, parent) = self.fair.place_of(se);
             self.set_next_entity_cfs(ctx, cfs_rq, se);
             self.account_cfs_rq_runtime(ctx, cfs_rq, 0);
             entity = parent;
@@ -107,9 +87,32 @@ impl State {
     pub(in crate::classes::fair) fn put_prev_task_cfs(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         let mut entity = Some(self.tasks[task].se);
         while let Some(se) = entity {
-            let (cfs_rq, parent) = self.place_of(se);
+            let (cfs_rq, parent) = self.fair.place_of(se);
             self.put_prev_entity_cfs(ctx, cfs_rq, se);
             entity = parent;
         }
+    }
+}
+
+impl FairTree {
+    /// Advances `min_vruntime` after an entity has left.
+    pub(super) fn update_min_vruntime(&mut self, id: CfsRqId) {
+        let queue = &mut self.cfs_rqs[id];
+        let running = queue.curr.map(|curr| &self.entities[curr]).filter(|curr| curr.on_rq).map(|curr| curr.vruntime);
+        queue.advance_min_vruntime(running);
+    }
+
+    /// Adds a waiting entity to the timeline of its cfs_rq, by virtual runtime.
+    #[inline]
+    pub(in crate::classes::fair) fn insert_into_timeline_cfs(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let vruntime = self.entities[se].vruntime;
+        self.cfs_rqs[cfs_rq].timeline.insert(vruntime, se);
+    }
+
+    /// Removes a waiting entity from the timeline of its cfs_rq.
+    #[inline]
+    pub(super) fn remove_from_timeline_cfs(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let vruntime = self.entities[se].vruntime;
+        self.cfs_rqs[cfs_rq].timeline.remove(vruntime, se);
     }
 }

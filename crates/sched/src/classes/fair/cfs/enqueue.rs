@@ -28,7 +28,7 @@ impl State {
         let p = &self.tasks[task];
         let (first, in_iowait) = (p.se, p.in_iowait);
         let mut counted = TaskCounts { all: 1, idle: u32::from(p.has_idle_policy()), delayed: 0 };
-        self.util_est_enqueue(cpu, first);
+        self.fair.util_est_enqueue(self.features, &mut self.lb_cache, cpu, first);
         if in_iowait {
             self.cpufreq_iowait(ctx, cpu);
         }
@@ -51,7 +51,7 @@ impl State {
             entity = parent;
         }
         while let Some(se) = entity {
-            let (cfs_rq, parent) = self.place_of(se);
+            let (cfs_rq, parent) = self.fair.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.update_cfs_group_cfs(ctx, se);
             let queue = &mut self.fair.cfs_rqs[cfs_rq];
@@ -83,16 +83,16 @@ impl State {
         flags: DequeueFlags,
     ) {
         ctx.charge(KernelOp::Dequeue);
-        let had_only_idle = self.sched_idle_cpu(cpu);
+        let had_only_idle = self.fair.sched_idle_cpu(&self.rqs[cpu]);
         let p = &self.tasks[task];
         let first = p.se;
         let mut counted = TaskCounts { all: 1, idle: u32::from(p.has_idle_policy()), delayed: 0 };
-        self.util_est_dequeue(cpu, first);
+        self.fair.util_est_dequeue(self.features, &mut self.lb_cache, cpu, first);
         let mut entity = Some(first);
         let mut entity_flags = flags;
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
-            let (cfs_rq, parent) = self.place_of(se);
+            let (cfs_rq, parent) = self.fair.place_of(se);
             self.dequeue_entity_cfs(ctx, cfs_rq, se, entity_flags);
             let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_out(&mut counted);
@@ -104,14 +104,14 @@ impl State {
                 if let Some(group) =
                     parent.filter(|_| flags.sleep && !self.fair.cfs_rqs[cfs_rq].is_throttled_hierarchy())
                 {
-                    self.set_next_buddy(group);
+                    self.fair.set_next_buddy(&self.tasks, group);
                 }
                 break;
             }
             entity_flags.sleep = true;
         }
         while let Some(se) = entity {
-            let (cfs_rq, parent) = self.place_of(se);
+            let (cfs_rq, parent) = self.fair.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.update_cfs_group_cfs(ctx, se);
             let queue = &mut self.fair.cfs_rqs[cfs_rq];
@@ -122,14 +122,14 @@ impl State {
             entity = parent;
         }
         self.rqs[cpu].sub_nr_running(&mut self.lb_cache, 1);
-        if !had_only_idle && self.sched_idle_cpu(cpu) && self.tunables.changes.sched_idle_busy == 0 {
+        if !had_only_idle && self.fair.sched_idle_cpu(&self.rqs[cpu]) && self.tunables.changes.sched_idle_busy == 0 {
             self.nohz.cpus[cpu].next_balance = self.jiffies;
         }
         self.finish_dequeue(ctx, cpu, first, flags);
     }
 
     fn finish_dequeue(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, se: EntityId, flags: DequeueFlags) {
-        self.util_est_update(cpu, se, flags.sleep);
+        self.fair.entities[se].util_est_update(self.features, &self.rules, &self.rqs[cpu], flags.sleep);
         self.hrtick_update_cfs(ctx, cpu);
     }
 
@@ -156,13 +156,14 @@ impl State {
         }
         self.attach_entity(ctx, cfs_rq, se);
         self.update_cfs_group_cfs(ctx, se);
-        self.account_entity_enqueue(cfs_rq, se);
+        let cpu = self.fair.cfs_rqs[cfs_rq].cpu;
+        self.fair.account_entity_enqueue(&mut self.rqs[cpu], &mut self.tasks, cfs_rq, se);
         if flags.wakeup {
             self.place_entity_cfs(cfs_rq, se, Placement::Wakeup);
         }
         self.fair.entities[se].join(flags);
         if !is_curr {
-            self.insert_into_timeline_cfs(cfs_rq, se);
+            self.fair.insert_into_timeline_cfs(cfs_rq, se);
         }
         if self.fair.cfs_rqs[cfs_rq].nr_running == 1 {
             self.try_list_cfs_rq(ctx, cfs_rq);
@@ -181,10 +182,11 @@ impl State {
         self.update_curr_cfs(ctx, cfs_rq);
         self.detach_entity(ctx, cfs_rq, se);
         if self.fair.cfs_rqs[cfs_rq].curr != Some(se) {
-            self.remove_from_timeline_cfs(cfs_rq, se);
+            self.fair.remove_from_timeline_cfs(cfs_rq, se);
         }
         self.fair.entities[se].set_on_rq(false);
-        self.account_entity_dequeue(cfs_rq, se);
+        let cpu = self.fair.cfs_rqs[cfs_rq].cpu;
+        self.fair.account_entity_dequeue(&mut self.rqs[cpu], &mut self.tasks, cfs_rq, se);
         if !flags.sleep {
             self.fair.entities[se].make_vruntime_relative(self.fair.cfs_rqs[cfs_rq].min_vruntime);
         }
@@ -192,10 +194,10 @@ impl State {
         self.update_cfs_group_cfs(ctx, se);
         // An entity that returns at once must not let `min_vruntime` advance meanwhile.
         if flags.moved || !flags.save {
-            self.update_min_vruntime(cfs_rq);
+            self.fair.update_min_vruntime(cfs_rq);
         }
         if self.fair.cfs_rqs[cfs_rq].nr_running == 0 {
-            self.update_idle_cfs_rq_clock_pelt(cfs_rq);
+            self.fair.cfs_rqs[cfs_rq].update_idle_cfs_rq_clock_pelt();
         }
     }
 }

@@ -34,12 +34,31 @@ fn slices_places_and_preemption() {
         let ids = fill(&mut rig, &line);
         let cfs_rq = CfsRqId::root(CPU);
         for (&id, slices) in ids.iter().zip(line["slice"].as_array().expect("slices")) {
-            let actual = [rig.sched.sched_slice(cfs_rq, id), rig.sched.sched_vslice(cfs_rq, id)];
+            let actual = [
+                rig.sched.state.fair.sched_slice(
+                    &rig.sched.state.tasks,
+                    rig.sched.state.features,
+                    &rig.sched.state.tunables,
+                    cfs_rq,
+                    id,
+                ),
+                rig.sched.state.fair.sched_vslice(
+                    &rig.sched.state.tasks,
+                    rig.sched.state.features,
+                    &rig.sched.state.tunables,
+                    cfs_rq,
+                    id,
+                ),
+            ];
             assert_eq!(actual, columns(slices), "{id:?} of {line}");
             nr_slices += 1;
         }
         for (&id, lead) in ids[1..].iter().zip(line["preempt0"].as_array().expect("leads")) {
-            let actual = match rig.sched.wakeup_preempt_entity(ids[0], id) {
+            let actual = match rig.sched.state.fair.wakeup_preempt_entity(
+                ids[0],
+                id,
+                rig.sched.state.tunables.wakeup_granularity_ns,
+            ) {
                 VruntimeLead::Behind => -1,
                 VruntimeLead::Within => 0,
                 VruntimeLead::Beyond => 1,

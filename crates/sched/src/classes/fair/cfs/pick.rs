@@ -7,6 +7,7 @@
 use crate::classes::fair::cfs::preempt::VruntimeLead;
 use crate::interface::ctx::Ctx;
 use crate::state::State;
+use crate::state::fair_tree::FairTree;
 use crate::state::lock::RqGuard;
 use crate::state::task::SchedClass;
 use crate::types::features::Feature;
@@ -56,7 +57,7 @@ impl State {
                     return Some(self.pick_first_task(ctx, cpu));
                 }
             }
-            let se = self.pick_next_entity(cfs_rq, curr);
+            let se = self.fair.pick_next_entity(cfs_rq, curr, self.tunables.wakeup_granularity_ns);
             match self.fair.entities[se].my_q() {
                 Some(below) => cfs_rq = below,
                 None => break se,
@@ -76,7 +77,7 @@ impl State {
         let mut cfs_rq = CfsRqId::root(cpu);
         let task = loop {
             ctx.charge(KernelOp::GroupLevel);
-            let se = self.pick_next_entity(cfs_rq, None);
+            let se = self.fair.pick_next_entity(cfs_rq, None, self.tunables.wakeup_granularity_ns);
             self.set_next_entity_cfs(ctx, cfs_rq, se);
             match self.fair.entities[se].my_q() {
                 Some(below) => cfs_rq = below,
@@ -95,6 +96,19 @@ impl State {
         }
         self.update_misfit_status(ctx, cpu, Some(task));
     }
+}
+
+impl FairTree {
+    /// Returns the entity with the smaller virtual runtime. On a tie that is the waiting one.
+    fn earlier(&self, curr: Option<EntityId>, waiting: Option<EntityId>) -> Option<EntityId> {
+        match (curr, waiting) {
+            (Some(curr), Some(waiting)) => {
+                let is_before = self.entities[curr].is_before(&self.entities[waiting]);
+                Some(if is_before { curr } else { waiting })
+            }
+            (curr, waiting) => curr.or(waiting),
+        }
+    }
 
     /// Returns the next entity of a cfs_rq to run.
     ///
@@ -103,8 +117,8 @@ impl State {
     /// 2. If that entity yielded, the second, unless that would be unfair by more than the wake-up
     ///    granularity.
     /// 3. The next buddy, or else the last buddy, under the same condition.
-    fn pick_next_entity(&mut self, cfs_rq: CfsRqId, curr: Option<EntityId>) -> EntityId {
-        let queue = &self.fair.cfs_rqs[cfs_rq];
+    fn pick_next_entity(&mut self, cfs_rq: CfsRqId, curr: Option<EntityId>, granularity_ns: u64) -> EntityId {
+        let queue = &self.cfs_rqs[cfs_rq];
         let first_waiting = queue.timeline.first();
         let first = self.earlier(curr, first_waiting).expect("a cfs_rq that is picked from has a runnable entity");
         let mut pick = first;
@@ -112,32 +126,21 @@ impl State {
             let second = if Some(first) == curr {
                 first_waiting
             } else {
-                let behind = queue.timeline.next(self.fair.entities[first].vruntime, first);
+                let behind = queue.timeline.next(self.entities[first].vruntime, first);
                 self.earlier(curr, behind)
             };
             if let Some(second) = second
-                && self.wakeup_preempt_entity(second, first) != VruntimeLead::Beyond
+                && self.wakeup_preempt_entity(second, first, granularity_ns) != VruntimeLead::Beyond
             {
                 pick = second;
             }
         }
-        let (next, last) = (self.fair.cfs_rqs[cfs_rq].next, self.fair.cfs_rqs[cfs_rq].last);
+        let (next, last) = (self.cfs_rqs[cfs_rq].next, self.cfs_rqs[cfs_rq].last);
         for buddy in [next, last].into_iter().flatten() {
-            if self.wakeup_preempt_entity(buddy, first) != VruntimeLead::Beyond {
+            if self.wakeup_preempt_entity(buddy, first, granularity_ns) != VruntimeLead::Beyond {
                 return buddy;
             }
         }
         pick
-    }
-
-    /// Returns the entity with the smaller virtual runtime. On a tie that is the waiting one.
-    fn earlier(&self, curr: Option<EntityId>, waiting: Option<EntityId>) -> Option<EntityId> {
-        match (curr, waiting) {
-            (Some(curr), Some(waiting)) => {
-                let is_before = self.fair.entities[curr].is_before(&self.fair.entities[waiting]);
-                Some(if is_before { curr } else { waiting })
-            }
-            (curr, waiting) => curr.or(waiting),
-        }
     }
 }

@@ -37,12 +37,21 @@ impl State {
         let mut vruntime = self.fair.cfs_rqs[cfs_rq].min_vruntime;
         match why {
             Placement::Initial if self.features.has(Feature::StartDebit) => {
-                vruntime = vruntime.wrapping_add(self.sched_vslice(cfs_rq, se));
+                vruntime = vruntime.wrapping_add(self.fair.sched_vslice(
+                    &self.tasks,
+                    self.features,
+                    &self.tunables,
+                    cfs_rq,
+                    se,
+                ));
             }
             Placement::Initial => {}
             Placement::Wakeup => {
-                let credit =
-                    if self.se_is_idle(se) { self.tunables.min_granularity_ns } else { self.tunables.latency_ns };
+                let credit = if self.fair.se_is_idle(&self.tasks, se) {
+                    self.tunables.min_granularity_ns
+                } else {
+                    self.tunables.latency_ns
+                };
                 let is_gentle = self.features.has(Feature::GentleFairSleepers);
                 vruntime = vruntime.wrapping_sub(if is_gentle { credit / 2 } else { credit });
             }

@@ -6,6 +6,7 @@
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
+use crate::state::fair_tree::FairTree;
 use crate::state::lock::RqGuard;
 use crate::state::task::Policy;
 use crate::types::features::Feature;
@@ -24,21 +25,6 @@ pub(crate) enum VruntimeLead {
 }
 
 impl State {
-    /// Compares two entities of one cfs_rq: by how much is `se` ahead, relative to its wake-up granularity?
-    pub(crate) fn wakeup_preempt_entity(&mut self, curr: EntityId, se: EntityId) -> VruntimeLead {
-        let curr_vruntime = self.fair.entities[curr].vruntime;
-        let granularity = self.tunables.wakeup_granularity_ns;
-        let se = &mut self.fair.entities[se];
-        let lead = curr_vruntime.wrapping_sub(se.vruntime) as i64;
-        if lead <= 0 {
-            VruntimeLead::Behind
-        } else if lead > calc_delta_fair(granularity, &mut se.load) as i64 {
-            VruntimeLead::Beyond
-        } else {
-            VruntimeLead::Within
-        }
-    }
-
     /// Decides whether a fair task that has become runnable preempts the running fair task.
     ///
     /// Rules, in order:
@@ -72,7 +58,7 @@ impl State {
         let is_crowded = self.fair.cfs_rqs[cfs_rq].nr_running >= self.tunables.nr_latency;
         let is_next_marked = self.features.has(Feature::NextBuddy) && is_crowded && !is_fork;
         if is_next_marked {
-            self.set_next_buddy(woken);
+            self.fair.set_next_buddy(&self.tasks, woken);
         }
         if self.rqs[cpu].need_resched {
             return;
@@ -83,18 +69,20 @@ impl State {
             if woken_policy != Policy::Normal || !self.features.has(Feature::WakeupPreemption) {
                 return;
             }
-            (curr, woken) = self.find_matching_se(curr, woken);
-            match (self.se_is_idle(curr), self.se_is_idle(woken)) {
+            (curr, woken) = self.fair.find_matching_se(curr, woken);
+            match (self.fair.se_is_idle(&self.tasks, curr), self.fair.se_is_idle(&self.tasks, woken)) {
                 (true, false) => {}
                 (false, true) => return,
                 _ => {
                     let common = self.fair.entities[curr].cfs_rq;
                     self.update_curr_cfs(ctx, common);
-                    if self.wakeup_preempt_entity(curr, woken) != VruntimeLead::Beyond {
+                    if self.fair.wakeup_preempt_entity(curr, woken, self.tunables.wakeup_granularity_ns)
+                        != VruntimeLead::Beyond
+                    {
                         return;
                     }
                     if !is_next_marked {
-                        self.set_next_buddy(woken);
+                        self.fair.set_next_buddy(&self.tasks, woken);
                     }
                 }
             }
@@ -102,20 +90,7 @@ impl State {
         self.resched_curr(ctx, cpu);
         let curr_entity = &self.fair.entities[curr];
         if curr_entity.on_rq && is_crowded && curr_entity.task().is_some() && self.features.has(Feature::LastBuddy) {
-            self.set_last_buddy(curr);
-        }
-    }
-
-    fn set_last_buddy(&mut self, se: EntityId) {
-        self.mark_upwards(se, |sched, cfs_rq, se| sched.fair.cfs_rqs[cfs_rq].last = Some(se));
-    }
-
-    fn set_skip_buddy(&mut self, se: EntityId) {
-        let mut entity = Some(se);
-        while let Some(se) = entity {
-            let (cfs_rq, parent) = self.place_of(se);
-            self.fair.cfs_rqs[cfs_rq].skip = Some(se);
-            entity = parent;
+            self.fair.mark_upwards(&self.tasks, curr, |cfs_rq| &mut cfs_rq.last);
         }
     }
 
@@ -129,13 +104,39 @@ impl State {
         let curr = &self.tasks[rq.curr];
         let (se, is_batch) = (curr.se, curr.policy == Policy::Batch);
         let cfs_rq = self.fair.entities[se].cfs_rq;
-        self.clear_buddies(cfs_rq, se);
+        self.fair.clear_buddies(cfs_rq, se);
         if !is_batch {
             self.update_rq_clock(ctx, guard);
             self.update_curr_cfs(ctx, cfs_rq);
             self.rqs[cpu].skip_clock_update();
         }
-        self.set_skip_buddy(se);
+        self.fair.set_skip_buddy(se);
+    }
+}
+
+impl FairTree {
+    fn set_skip_buddy(&mut self, se: EntityId) {
+        let mut entity = Some(se);
+        while let Some(se) = entity {
+            let (cfs_rq, parent) = self.place_of(se);
+            self.cfs_rqs[cfs_rq].skip = Some(se);
+            entity = parent;
+        }
+    }
+
+    /// Compares two entities of one cfs_rq: by how much is `se` ahead, relative to its wake-up granularity?
+    pub(crate) fn wakeup_preempt_entity(&mut self, curr: EntityId, se: EntityId, granularity_ns: u64) -> VruntimeLead {
+        let curr_vruntime = self.entities[curr].vruntime;
+        let granularity = granularity_ns;
+        let se = &mut self.entities[se];
+        let lead = curr_vruntime.wrapping_sub(se.vruntime) as i64;
+        if lead <= 0 {
+            VruntimeLead::Behind
+        } else if lead > calc_delta_fair(granularity, &mut se.load) as i64 {
+            VruntimeLead::Beyond
+        } else {
+            VruntimeLead::Within
+        }
     }
 }
 

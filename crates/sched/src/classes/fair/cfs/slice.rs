@@ -3,12 +3,22 @@
 //!
 //! Models `__sched_period()`, `sched_slice()` and `sched_vslice()` (6.1).
 
-use crate::state::State;
-use crate::types::features::Feature;
-use crate::types::ids::{CfsRqId, EntityId};
+use crate::state::fair_tree::FairTree;
+use crate::state::task::Task;
+use crate::types::arena::Arena;
+use crate::types::features::{Feature, FeatureSet};
+use crate::types::ids::{CfsRqId, EntityId, TaskId};
+use crate::types::tunables::Tunables;
 use crate::types::weight::{calc_delta, calc_delta_fair};
 
-impl State {
+impl Tunables {
+    /// Time in which each of the runnable entities runs once, in ns (`__sched_period()`).
+    fn sched_period(&self, nr_running: u32) -> u64 {
+        if nr_running > self.nr_latency { u64::from(nr_running) * self.min_granularity_ns } else { self.latency_ns }
+    }
+}
+
+impl FairTree {
     /// Returns the slice of an entity, in ns.
     ///
     /// Rules, in order:
@@ -19,19 +29,26 @@ impl State {
     ///    the group entities above it.
     /// 3. With BASE_SLICE the slice is at least the minimal granularity; for an idle entity beside others, at
     ///    least the idle minimal granularity.
-    pub(crate) fn sched_slice(&mut self, cfs_rq: CfsRqId, se: EntityId) -> u64 {
-        let queue = &self.fair.cfs_rqs[cfs_rq];
-        let nr_running = if self.features.has(Feature::AltPeriod) {
-            self.fair.cfs_rqs[CfsRqId::root(queue.cpu)].h_nr_running
+    pub(crate) fn sched_slice(
+        &mut self,
+        tasks: &Arena<TaskId, Task>,
+        features: FeatureSet,
+        tunables: &Tunables,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+    ) -> u64 {
+        let queue = &self.cfs_rqs[cfs_rq];
+        let nr_running = if features.has(Feature::AltPeriod) {
+            self.cfs_rqs[CfsRqId::root(queue.cpu)].h_nr_running
         } else {
             queue.nr_running
         };
-        let mut slice = self.sched_period(nr_running + u32::from(!self.fair.entities[se].on_rq));
+        let mut slice = tunables.sched_period(nr_running + u32::from(!self.entities[se].on_rq));
 
         let mut entity = Some(se);
         while let Some(id) = entity {
-            let entry = &self.fair.entities[id];
-            let load = &mut self.fair.cfs_rqs[entry.cfs_rq].load;
+            let entry = &self.entities[id];
+            let load = &mut self.cfs_rqs[entry.cfs_rq].load;
             slice = if entry.on_rq {
                 calc_delta(slice, entry.load.weight, load)
             } else {
@@ -42,29 +59,25 @@ impl State {
             entity = entry.parent;
         }
 
-        if self.features.has(Feature::BaseSlice) {
-            let is_idle_beside_others = self.se_is_idle(se) && !self.fair.cfs_rqs[cfs_rq].has_only_idle();
-            let least = if is_idle_beside_others {
-                self.tunables.idle_min_granularity_ns
-            } else {
-                self.tunables.min_granularity_ns
-            };
+        if features.has(Feature::BaseSlice) {
+            let is_idle_beside_others = self.se_is_idle(tasks, se) && !self.cfs_rqs[cfs_rq].has_only_idle();
+            let least =
+                if is_idle_beside_others { tunables.idle_min_granularity_ns } else { tunables.min_granularity_ns };
             slice = slice.max(least);
         }
         slice
     }
 
     /// Returns the slice in virtual time, in ns.
-    pub(crate) fn sched_vslice(&mut self, cfs_rq: CfsRqId, se: EntityId) -> u64 {
-        let slice = self.sched_slice(cfs_rq, se);
-        calc_delta_fair(slice, &mut self.fair.entities[se].load)
-    }
-
-    fn sched_period(&self, nr_running: u32) -> u64 {
-        if nr_running > self.tunables.nr_latency {
-            u64::from(nr_running) * self.tunables.min_granularity_ns
-        } else {
-            self.tunables.latency_ns
-        }
+    pub(crate) fn sched_vslice(
+        &mut self,
+        tasks: &Arena<TaskId, Task>,
+        features: FeatureSet,
+        tunables: &Tunables,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+    ) -> u64 {
+        let slice = self.sched_slice(tasks, features, tunables, cfs_rq, se);
+        calc_delta_fair(slice, &mut self.entities[se].load)
     }
 }

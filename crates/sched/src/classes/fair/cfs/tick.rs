@@ -24,7 +24,7 @@ impl State {
         let mut entity = Some(self.tasks[task].se);
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
-            let (cfs_rq, parent) = self.place_of(se);
+            let (cfs_rq, parent) = self.fair.place_of(se);
             self.entity_tick_cfs(ctx, cfs_rq, se, is_slice_end);
             entity = parent;
         }
@@ -59,14 +59,14 @@ impl State {
     /// 3. If its virtual runtime exceeds that of the first waiting entity by more than its slice, the CPU
     ///    reschedules.
     fn check_preempt_tick(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, curr: EntityId) {
-        let slice = self.sched_slice(cfs_rq, curr);
+        let slice = self.fair.sched_slice(&self.tasks, self.features, &self.tunables, cfs_rq, curr);
         let queue = &self.fair.cfs_rqs[cfs_rq];
         let cpu = queue.cpu;
         let se = &self.fair.entities[curr];
         let ran = se.ran_ns();
         if ran > slice {
             self.resched_curr(ctx, cpu);
-            self.clear_buddies(cfs_rq, curr);
+            self.fair.clear_buddies(cfs_rq, curr);
             return;
         }
         if ran < self.tunables.min_granularity_ns {

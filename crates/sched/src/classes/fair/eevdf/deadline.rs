@@ -6,9 +6,9 @@
 //! While an entity runs, its field `vlag` is free. It then holds the deadline with which the entity was picked: the
 //! slice is protected while the deadline is still that one.
 
-use crate::state::State;
 use crate::state::entity::SchedEntity;
-use crate::types::features::Feature;
+use crate::state::fair_tree::FairTree;
+use crate::types::features::{Feature, FeatureSet};
 use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::weight::calc_delta_fair;
 
@@ -31,6 +31,15 @@ impl SchedEntity {
         }
     }
 
+    /// Keeps the distance of the deadline when the entity leaves its cfs_rq without sleeping (PLACE_REL_DEADLINE).
+    #[inline(never)]
+    pub(super) const fn keep_relative_deadline(&mut self, features: FeatureSet) {
+        if features.has(Feature::PlaceRelDeadline) {
+            self.deadline = self.deadline.wrapping_sub(self.vruntime);
+            self.has_relative_deadline = true;
+        }
+    }
+
     /// Sets the slice to the kernel's, unless the task has one of its own, and returns it in virtual time.
     pub(crate) fn refresh_slice(&mut self, base_slice_ns: u64) -> u64 {
         if !self.has_custom_slice {
@@ -40,23 +49,13 @@ impl SchedEntity {
     }
 }
 
-impl State {
-    /// Keeps the distance of an entity's deadline when it leaves its cfs_rq without sleeping (PLACE_REL_DEADLINE).
-    #[inline(never)]
-    pub(super) fn keep_relative_deadline(&mut self, se: EntityId) {
-        if self.features.has(Feature::PlaceRelDeadline) {
-            let entity = &mut self.fair.entities[se];
-            entity.deadline = entity.deadline.wrapping_sub(entity.vruntime);
-            entity.has_relative_deadline = true;
-        }
-    }
-
+impl FairTree {
     /// Gives the running entity, which has used up its slice, a new deadline.
     #[inline(never)]
-    pub(super) fn renew_deadline(&mut self, cfs_rq: CfsRqId, curr: EntityId) {
-        let entity = &mut self.fair.entities[curr];
-        let vslice = entity.refresh_slice(self.tunables.base_slice_ns);
+    pub(super) fn renew_deadline(&mut self, cfs_rq: CfsRqId, curr: EntityId, base_slice_ns: u64) {
+        let entity = &mut self.entities[curr];
+        let vslice = entity.refresh_slice(base_slice_ns);
         entity.deadline = entity.vruntime.wrapping_add(vslice);
-        self.fair.cfs_rqs[cfs_rq].avg_vruntime(&self.fair.entities);
+        self.cfs_rqs[cfs_rq].avg_vruntime(&self.entities);
     }
 }

@@ -35,7 +35,7 @@ impl State {
         let (in_iowait, is_idle) = (p.in_iowait, p.has_idle_policy());
         let is_delayed = self.fair.entities[first].is_delayed;
         if !(is_delayed && (is_migrating || flags.restore)) {
-            self.util_est_enqueue(cpu, first);
+            self.fair.util_est_enqueue(self.features, &mut self.lb_cache, cpu, first);
         }
         if flags.delayed {
             return self.requeue_delayed_entity(ctx, first);
@@ -62,7 +62,7 @@ impl State {
             }
             self.enqueue_entity_eevdf(ctx, cfs_rq, se, entity_flags);
             // With a base slice of 0 a group keeps its own slice.
-            slice = parent.map(|_| self.min_slice(cfs_rq)).filter(|&slice| slice > 0);
+            slice = parent.map(|_| self.fair.min_slice(cfs_rq)).filter(|&slice| slice > 0);
             let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_in(&mut counted);
             if queue.throttled {
@@ -73,10 +73,10 @@ impl State {
         }
         let mut slice = slice.unwrap_or_default();
         while let Some(se) = entity {
-            let (cfs_rq, parent) = self.place_of(se);
+            let (cfs_rq, parent) = self.fair.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.update_cfs_group_eevdf(ctx, se);
-            slice = self.pass_slice_up(cfs_rq, se, slice);
+            slice = self.fair.pass_slice_up(cfs_rq, se, slice);
             let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_in(&mut counted);
             if queue.throttled {
@@ -112,9 +112,9 @@ impl State {
         let p = &self.tasks[task];
         let (se, is_migrating) = (p.se, p.is_migrating());
         if !(self.fair.entities[se].is_delayed && (is_migrating || flags.save)) {
-            self.util_est_dequeue(cpu, se);
+            self.fair.util_est_dequeue(self.features, &mut self.lb_cache, cpu, se);
         }
-        self.util_est_update(cpu, se, flags.sleep);
+        self.fair.entities[se].util_est_update(self.features, &self.rules, &self.rqs[cpu], flags.sleep);
         let has_left = self.dequeue_entities(ctx, cpu, se, flags);
         if has_left {
             self.hrtick_update_eevdf(ctx, cpu);
@@ -139,7 +139,7 @@ impl State {
         first: EntityId,
         flags: DequeueFlags,
     ) -> bool {
-        let had_only_idle = self.sched_idle_cpu(cpu);
+        let had_only_idle = self.fair.sched_idle_cpu(&self.rqs[cpu]);
         let task = self.fair.entities[first].task();
         let mut counted = task.map_or(TaskCounts { all: 0, idle: 0, delayed: 0 }, |task| TaskCounts {
             all: 1,
@@ -150,12 +150,12 @@ impl State {
         let mut is_throttled = false;
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
-            let (cfs_rq, parent) = self.place_of(se);
+            let (cfs_rq, parent) = self.fair.place_of(se);
             if !self.dequeue_entity_eevdf(ctx, cfs_rq, se, level_flags) {
                 if task.is_some() && se == first {
                     return false;
                 }
-                slice = self.min_slice(cfs_rq);
+                slice = self.fair.min_slice(cfs_rq);
                 break;
             }
             let queue = &mut self.fair.cfs_rqs[cfs_rq];
@@ -166,21 +166,21 @@ impl State {
                 break;
             }
             if queue.load.weight != 0 {
-                slice = parent.map_or(0, |_| self.min_slice(cfs_rq));
+                slice = parent.map_or(0, |_| self.fair.min_slice(cfs_rq));
                 if let Some(group) =
                     parent.filter(|_| flags.sleep && !self.fair.cfs_rqs[cfs_rq].is_throttled_hierarchy())
                 {
-                    self.set_next_buddy(group);
+                    self.fair.set_next_buddy(&self.tasks, group);
                 }
                 break;
             }
             level_flags = DequeueFlags { sleep: true, special: false, delayed: false, ..level_flags };
         }
         while let Some(se) = entity.filter(|_| !is_throttled) {
-            let (cfs_rq, parent) = self.place_of(se);
+            let (cfs_rq, parent) = self.fair.place_of(se);
             self.refresh_queued_group(ctx, cfs_rq, se);
             self.update_cfs_group_eevdf(ctx, se);
-            slice = self.pass_slice_up(cfs_rq, se, slice);
+            slice = self.fair.pass_slice_up(cfs_rq, se, slice);
             let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_out(&mut counted);
             is_throttled = queue.throttled;
@@ -188,7 +188,7 @@ impl State {
         }
         if !is_throttled {
             self.rqs[cpu].sub_nr_running(&mut self.lb_cache, counted.all);
-            if !had_only_idle && self.sched_idle_cpu(cpu) {
+            if !had_only_idle && self.fair.sched_idle_cpu(&self.rqs[cpu]) {
                 self.nohz.cpus[cpu].next_balance = self.jiffies;
             }
         }
@@ -209,21 +209,22 @@ impl State {
     ) {
         let is_curr = self.fair.cfs_rqs[cfs_rq].curr == Some(se);
         if is_curr {
-            self.place_entity_eevdf(cfs_rq, se, flags.initial);
+            self.fair.place_entity_eevdf(self.features, &self.tunables, cfs_rq, se, flags.initial);
         }
         self.update_curr_eevdf(ctx, cfs_rq);
         self.attach_entity(ctx, cfs_rq, se);
         self.update_cfs_group_eevdf(ctx, se);
         if !is_curr {
-            self.place_entity_eevdf(cfs_rq, se, flags.initial);
+            self.fair.place_entity_eevdf(self.features, &self.tunables, cfs_rq, se, flags.initial);
         }
-        self.account_entity_enqueue(cfs_rq, se);
+        let cpu = self.fair.cfs_rqs[cfs_rq].cpu;
+        self.fair.account_entity_enqueue(&mut self.rqs[cpu], &mut self.tasks, cfs_rq, se);
         self.fair.entities[se].join(flags);
         if !is_curr {
-            self.insert_into_timeline_eevdf(cfs_rq, se);
+            self.fair.insert_into_timeline_eevdf(cfs_rq, se);
         }
         if self.fair.cfs_rqs[cfs_rq].nr_running == 1 && !self.try_list_cfs_rq(ctx, cfs_rq) {
-            self.start_throttled_clock(ctx, cfs_rq);
+            self.fair.cfs_rqs[cfs_rq].start_throttled_clock(ctx, &self.rqs[cpu]);
         }
     }
 
@@ -240,25 +241,26 @@ impl State {
             return false;
         }
         self.detach_entity(ctx, cfs_rq, se);
-        let lag = self.update_entity_lag(cfs_rq, se);
+        let lag = self.fair.update_entity_lag(cfs_rq, se, self.tick_ns);
         if lag != self.fair.entities[se].vlag {
-            self.report_limited_lag(ctx, se, lag, flags);
+            self.fair.report_limited_lag(ctx, se, lag, flags);
         }
         if self.fair.cfs_rqs[cfs_rq].curr != Some(se) {
-            self.remove_from_timeline_eevdf(cfs_rq, se);
+            self.fair.remove_from_timeline_eevdf(cfs_rq, se);
         }
         if !flags.sleep {
-            self.keep_relative_deadline(se);
+            self.fair.entities[se].keep_relative_deadline(self.features);
         }
         self.fair.entities[se].set_on_rq(false);
-        self.account_entity_dequeue(cfs_rq, se);
+        let cpu = self.fair.cfs_rqs[cfs_rq].cpu;
+        self.fair.account_entity_dequeue(&mut self.rqs[cpu], &mut self.tasks, cfs_rq, se);
         self.return_cfs_rq_runtime(ctx, cfs_rq);
         self.update_cfs_group_eevdf(ctx, se);
         if flags.delayed {
-            self.finish_delayed_dequeue(ctx, se);
+            self.fair.finish_delayed_dequeue(ctx, self.features, se);
         }
         if self.fair.cfs_rqs[cfs_rq].nr_running == 0 {
-            self.update_idle_cfs_rq_clock_pelt(cfs_rq);
+            self.fair.cfs_rqs[cfs_rq].update_idle_cfs_rq_clock_pelt();
         }
         true
     }

@@ -41,7 +41,7 @@ fn virtual_time_eligibility_pick_placement_and_lag() {
         let cfs_rq = CfsRqId::root(CPU);
         assert_eq!(rig.sched.state.avg_vruntime(cfs_rq), number(&line["avg_vruntime"]), "virtual time of {line}");
         for (&id, eligible) in ids.iter().zip(line["eligible"].as_array().expect("one for each queued entity")) {
-            assert_eq!(u64::from(rig.sched.entity_eligible(cfs_rq, id)), number(eligible), "{id:?} of {line}");
+            assert_eq!(u64::from(rig.sched.fair.entity_eligible(cfs_rq, id)), number(eligible), "{id:?} of {line}");
             nr_entities += 1;
         }
         // The slice of the running entity was not protected when the pick was recorded.
@@ -50,12 +50,23 @@ fn virtual_time_eligibility_pick_placement_and_lag() {
             let se = &mut rig.sched.fair.entities[curr];
             se.vlag = se.deadline.wrapping_sub(1) as i64;
         }
-        let pick = rig.sched.pick_eevdf(cfs_rq).and_then(|(pick, _)| ids.iter().position(|&id| id == pick));
+        let pick = rig
+            .sched
+            .state
+            .fair
+            .pick_eevdf(rig.sched.state.features, cfs_rq)
+            .and_then(|(pick, _)| ids.iter().position(|&id| id == pick));
         assert_eq!(pick, usize::try_from(line["pick"].as_i64().expect("an index")).ok(), "pick of {line}");
         let placed = *ids.last().expect("there is at least one entity");
         let before = rig.sched.fair.entities[placed].clone();
         let [is_initial, vruntime, deadline] = columns(&line["place"]);
-        rig.sched.place_entity_eevdf(cfs_rq, placed, is_initial == 1);
+        rig.sched.state.fair.place_entity_eevdf(
+            rig.sched.state.features,
+            &rig.sched.state.tunables,
+            cfs_rq,
+            placed,
+            is_initial == 1,
+        );
         let se = &mut rig.sched.fair.entities[placed];
         assert_eq!((se.vruntime, se.deadline), (vruntime, deadline), "place of {line}");
         *se = before;

@@ -3,8 +3,8 @@
 //!
 //! Models `avg_vruntime()`, `entity_eligible()`, `entity_lag()` and `update_entity_lag()` (6.12.117).
 
-use crate::state::State;
 use crate::state::entity::SchedEntity;
+use crate::state::fair_tree::FairTree;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::rq::virtual_time::{Eligibility, RunningEntity};
 use crate::types::arena::Arena;
@@ -45,18 +45,18 @@ impl SchedEntity {
     }
 }
 
-impl State {
+impl FairTree {
     /// Whether an entity may be picked: it has received no more service than it is due.
     pub(crate) fn entity_eligible(&self, cfs_rq: CfsRqId, se: EntityId) -> bool {
-        self.fair.cfs_rqs[cfs_rq].eligibility(&self.fair.entities).has(self.fair.entities[se].vruntime)
+        self.cfs_rqs[cfs_rq].eligibility(&self.entities).has(self.entities[se].vruntime)
     }
 
     /// Records the lag of an entity that leaves its cfs_rq. Returns the lag without its limit.
     #[inline(never)]
-    pub(super) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: EntityId) -> i64 {
-        let avg_vruntime = self.fair.cfs_rqs[cfs_rq].avg_vruntime(&self.fair.entities);
-        let entity = &mut self.fair.entities[se];
-        entity.vlag = entity.lag_at(avg_vruntime, self.tick_ns);
+    pub(super) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: EntityId, tick_ns: u64) -> i64 {
+        let avg_vruntime = self.cfs_rqs[cfs_rq].avg_vruntime(&self.entities);
+        let entity = &mut self.entities[se];
+        entity.vlag = entity.lag_at(avg_vruntime, tick_ns);
         avg_vruntime.wrapping_sub(entity.vruntime) as i64
     }
 }

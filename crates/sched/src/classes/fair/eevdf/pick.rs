@@ -9,44 +9,13 @@ use crate::interface::ctx::Ctx;
 use crate::interface::eevdf::PickRule;
 use crate::state::State;
 use crate::state::entity::vruntime_before;
+use crate::state::fair_tree::FairTree;
 use crate::state::lock::RqGuard;
 use crate::state::task::SchedClass;
-use crate::types::features::Feature;
+use crate::types::features::{Feature, FeatureSet};
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 
 impl State {
-    /// Returns the entity with the earliest deadline among those that are eligible, waiting or running, and the rule
-    /// that decided.
-    ///
-    /// Rules, in order:
-    /// 1. A single entity needs no comparison.
-    /// 2. RUN_TO_PARITY: an eligible running entity keeps its protected slice.
-    /// 3. The first eligible waiting entity, unless the running one is eligible and its deadline is earlier.
-    pub(super) fn pick_eevdf(&self, cfs_rq: CfsRqId) -> Option<(EntityId, PickRule)> {
-        let queue = &self.fair.cfs_rqs[cfs_rq];
-        let running = queue.curr.filter(|curr| self.fair.entities[*curr].on_rq);
-        if queue.nr_running == 1 {
-            return running.or_else(|| queue.timeline.first()).map(|se| (se, PickRule::OnlyEntity));
-        }
-        let eligibility = queue.eligibility(&self.fair.entities);
-        let is_eligible = |se: &EntityId| eligibility.has(self.fair.entities[*se].vruntime);
-        let running = running.filter(is_eligible);
-        if let Some(curr) = running
-            && self.features.has(Feature::RunToParity)
-            && self.fair.entities[curr].is_slice_protected()
-        {
-            return Some((curr, PickRule::SliceProtected));
-        }
-        let Some(best) = queue.timeline.iter().map(|(_, se)| se).find(is_eligible) else {
-            return running.map(|se| (se, PickRule::NoneElseEligible));
-        };
-        let deadline = |se: EntityId| self.fair.entities[se].deadline;
-        Some(match running.filter(|&curr| vruntime_before(deadline(curr), deadline(best))) {
-            Some(curr) => (curr, PickRule::RunningEarlier),
-            None => (best, PickRule::EarliestDeadline),
-        })
-    }
-
     /// Picks the next fair task and makes it the running one. Returns `None` if there is none; the old task is then still
     /// the running one.
     #[inline(never)]
@@ -109,17 +78,52 @@ impl State {
     /// was delayed leaves now, and the result is `None`.
     fn pick_next_entity_eevdf(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId) -> Option<EntityId> {
         let next = self.fair.cfs_rqs[cfs_rq].next.filter(|_| self.features.has(Feature::PickBuddy));
-        if let Some(next) = next.filter(|&next| self.entity_eligible(cfs_rq, next)) {
-            self.report_pick(ctx, cfs_rq, next, PickRule::NextBuddy);
+        if let Some(next) = next.filter(|&next| self.fair.entity_eligible(cfs_rq, next)) {
+            self.fair.report_pick(ctx, cfs_rq, next, PickRule::NextBuddy);
             return Some(next);
         }
-        let (se, rule) = self.pick_eevdf(cfs_rq).expect("of the entities of a cfs_rq one is always eligible");
-        self.report_pick(ctx, cfs_rq, se, rule);
+        let (se, rule) =
+            self.fair.pick_eevdf(self.features, cfs_rq).expect("of the entities of a cfs_rq one is always eligible");
+        self.fair.report_pick(ctx, cfs_rq, se, rule);
         if self.fair.entities[se].is_delayed {
             let flags = DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() };
             self.dequeue_entities(ctx, self.fair.cfs_rqs[cfs_rq].cpu, se, flags);
             return None;
         }
         Some(se)
+    }
+}
+
+impl FairTree {
+    /// Returns the entity with the earliest deadline among those that are eligible, waiting or running, and the rule
+    /// that decided.
+    ///
+    /// Rules, in order:
+    /// 1. A single entity needs no comparison.
+    /// 2. RUN_TO_PARITY: an eligible running entity keeps its protected slice.
+    /// 3. The first eligible waiting entity, unless the running one is eligible and its deadline is earlier.
+    pub(super) fn pick_eevdf(&self, features: FeatureSet, cfs_rq: CfsRqId) -> Option<(EntityId, PickRule)> {
+        let queue = &self.cfs_rqs[cfs_rq];
+        let running = queue.curr.filter(|curr| self.entities[*curr].on_rq);
+        if queue.nr_running == 1 {
+            return running.or_else(|| queue.timeline.first()).map(|se| (se, PickRule::OnlyEntity));
+        }
+        let eligibility = queue.eligibility(&self.entities);
+        let is_eligible = |se: &EntityId| eligibility.has(self.entities[*se].vruntime);
+        let running = running.filter(is_eligible);
+        if let Some(curr) = running
+            && features.has(Feature::RunToParity)
+            && self.entities[curr].is_slice_protected()
+        {
+            return Some((curr, PickRule::SliceProtected));
+        }
+        let Some(best) = queue.timeline.iter().map(|(_, se)| se).find(is_eligible) else {
+            return running.map(|se| (se, PickRule::NoneElseEligible));
+        };
+        let deadline = |se: EntityId| self.entities[se].deadline;
+        Some(match running.filter(|&curr| vruntime_before(deadline(curr), deadline(best))) {
+            Some(curr) => (curr, PickRule::RunningEarlier),
+            None => (best, PickRule::EarliestDeadline),
+        })
     }
 }

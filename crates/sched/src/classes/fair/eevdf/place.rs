@@ -3,10 +3,11 @@
 //!
 //! Models `place_entity()` (6.12.117).
 
-use crate::state::State;
 use crate::state::entity::SchedEntity;
-use crate::types::features::Feature;
+use crate::state::fair_tree::FairTree;
+use crate::types::features::{Feature, FeatureSet};
 use crate::types::ids::{CfsRqId, EntityId};
+use crate::types::tunables::Tunables;
 
 impl SchedEntity {
     /// Returns the distance to the virtual time at which the entity has its old lag once it has joined entities of a weight.
@@ -16,7 +17,7 @@ impl SchedEntity {
     }
 }
 
-impl State {
+impl FairTree {
     /// Sets virtual runtime and deadline of an entity that joins a cfs_rq.
     ///
     /// Rules, in order:
@@ -28,22 +29,29 @@ impl State {
     /// 3. Otherwise the deadline is a slice away; half a slice for a new task (PLACE_DEADLINE_INITIAL), since the others
     ///    are, on average, in the middle of theirs.
     #[inline(never)]
-    pub(crate) fn place_entity_eevdf(&mut self, cfs_rq: CfsRqId, se: EntityId, is_initial: bool) {
-        let queue = &mut self.fair.cfs_rqs[cfs_rq];
-        let running = queue.running_entity(&self.fair.entities);
+    pub(crate) fn place_entity_eevdf(
+        &mut self,
+        features: FeatureSet,
+        tunables: &Tunables,
+        cfs_rq: CfsRqId,
+        se: EntityId,
+        is_initial: bool,
+    ) {
+        let queue = &mut self.cfs_rqs[cfs_rq];
+        let running = queue.running_entity(&self.entities);
         let avg_vruntime = queue.virtual_time.advance(running);
         let weight = queue.virtual_time.sum_weight + running.map_or(0, |running| running.weight);
-        let has_lag = queue.nr_running > 0 && self.features.has(Feature::PlaceLag);
-        let entity = &mut self.fair.entities[se];
-        let mut vslice = entity.refresh_slice(self.tunables.base_slice_ns);
+        let has_lag = queue.nr_running > 0 && features.has(Feature::PlaceLag);
+        let entity = &mut self.entities[se];
+        let mut vslice = entity.refresh_slice(tunables.base_slice_ns);
         let lag = if has_lag { entity.inflated_lag(weight) } else { 0 };
         entity.vruntime = avg_vruntime.wrapping_sub(lag as u64);
-        if entity.has_relative_deadline && self.features.has(Feature::PlaceRelDeadline) {
+        if entity.has_relative_deadline && features.has(Feature::PlaceRelDeadline) {
             entity.deadline = entity.deadline.wrapping_add(entity.vruntime);
             entity.has_relative_deadline = false;
             return;
         }
-        if is_initial && self.features.has(Feature::PlaceDeadlineInitial) {
+        if is_initial && features.has(Feature::PlaceDeadlineInitial) {
             vslice /= 2;
         }
         entity.deadline = entity.vruntime.wrapping_add(vslice);

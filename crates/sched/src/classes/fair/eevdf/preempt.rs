@@ -7,9 +7,10 @@ use crate::interface::ctx::Ctx;
 use crate::interface::eevdf::{PickRule, PreemptRule};
 use crate::state::State;
 use crate::state::entity::vruntime_before;
+use crate::state::fair_tree::FairTree;
 use crate::state::lock::RqGuard;
 use crate::state::task::Policy;
-use crate::types::features::Feature;
+use crate::types::features::{Feature, FeatureSet};
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 
 impl State {
@@ -37,7 +38,7 @@ impl State {
         }
         let rule = self.wakeup_preemption(ctx, cpu, task, is_fork);
         if ctx.wants_lags {
-            self.report_preemption(ctx, cpu, task, rule);
+            self.fair.report_preemption(ctx, &self.rqs[cpu], &self.tasks, task, rule);
         }
         if rule.is_preemption() {
             self.resched_curr(ctx, cpu);
@@ -51,7 +52,7 @@ impl State {
             return PreemptRule::GroupThrottled;
         }
         if self.features.has(Feature::NextBuddy) && !is_fork && !self.fair.entities[woken].is_delayed {
-            self.set_next_buddy(woken);
+            self.fair.set_next_buddy(&self.tasks, woken);
         }
         if self.rqs[cpu].need_resched {
             return PreemptRule::AlreadyDue;
@@ -59,8 +60,8 @@ impl State {
         if !self.features.has(Feature::WakeupPreemption) {
             return PreemptRule::FeatureOff;
         }
-        let (curr, woken) = self.find_matching_se(curr, woken);
-        match (self.se_is_idle(curr), self.se_is_idle(woken)) {
+        let (curr, woken) = self.fair.find_matching_se(curr, woken);
+        match (self.fair.se_is_idle(&self.tasks, curr), self.fair.se_is_idle(&self.tasks, woken)) {
             (true, false) => {
                 self.fair.entities[curr].cancel_protect_slice();
                 return PreemptRule::OverIdle;
@@ -73,32 +74,16 @@ impl State {
         }
         let cfs_rq = self.fair.entities[curr].cfs_rq;
         self.update_curr_eevdf(ctx, cfs_rq);
-        let is_shorter = self.do_preempt_short(cfs_rq, woken, curr);
+        let is_shorter = self.fair.do_preempt_short(self.features, cfs_rq, woken, curr);
         if is_shorter {
             self.fair.entities[curr].cancel_protect_slice();
         }
-        match self.pick_eevdf(cfs_rq) {
+        match self.fair.pick_eevdf(self.features, cfs_rq) {
             Some((picked, _)) if picked == woken && is_shorter => PreemptRule::ShortSlice,
             Some((picked, _)) if picked == woken => PreemptRule::ToBePicked,
             Some((_, PickRule::SliceProtected)) => PreemptRule::SliceProtected,
             _ => PreemptRule::NotPicked,
         }
-    }
-
-    /// Whether a woken entity has a shorter slice than the running one, is eligible, and comes before it.
-    fn do_preempt_short(&self, cfs_rq: CfsRqId, woken: EntityId, curr: EntityId) -> bool {
-        let (woken_se, curr_se) = (&self.fair.entities[woken], &self.fair.entities[curr]);
-        self.features.has(Feature::PreemptShort)
-            && woken_se.slice < curr_se.slice
-            && self.entity_eligible(cfs_rq, woken)
-            && (vruntime_before(woken_se.deadline, curr_se.deadline) || !self.entity_eligible(cfs_rq, curr))
-    }
-
-    /// Whether the running entity has lost the protection of its slice and is no longer eligible.
-    pub(super) fn did_preempt_short(&self, cfs_rq: CfsRqId, curr: EntityId) -> bool {
-        self.features.has(Feature::PreemptShort)
-            && !self.fair.entities[curr].is_slice_protected()
-            && !self.entity_eligible(cfs_rq, curr)
     }
 
     /// Lets the running task yield: an eligible one gives up the rest of its slice.
@@ -110,14 +95,32 @@ impl State {
         }
         let se = self.tasks[self.rqs[cpu].curr].se;
         let cfs_rq = self.fair.entities[se].cfs_rq;
-        self.clear_buddies(cfs_rq, se);
+        self.fair.clear_buddies(cfs_rq, se);
         self.update_rq_clock(ctx, guard);
         self.update_curr_eevdf(ctx, cfs_rq);
         self.rqs[cpu].skip_clock_update();
-        if self.entity_eligible(cfs_rq, se) {
+        if self.fair.entity_eligible(cfs_rq, se) {
             let entity = &mut self.fair.entities[se];
             entity.vruntime = entity.deadline;
-            self.renew_deadline(cfs_rq, se);
+            self.fair.renew_deadline(cfs_rq, se, self.tunables.base_slice_ns);
         }
+    }
+}
+
+impl FairTree {
+    /// Whether a woken entity has a shorter slice than the running one, is eligible, and comes before it.
+    fn do_preempt_short(&self, features: FeatureSet, cfs_rq: CfsRqId, woken: EntityId, curr: EntityId) -> bool {
+        let (woken_se, curr_se) = (&self.entities[woken], &self.entities[curr]);
+        features.has(Feature::PreemptShort)
+            && woken_se.slice < curr_se.slice
+            && self.entity_eligible(cfs_rq, woken)
+            && (vruntime_before(woken_se.deadline, curr_se.deadline) || !self.entity_eligible(cfs_rq, curr))
+    }
+
+    /// Whether the running entity has lost the protection of its slice and is no longer eligible.
+    pub(super) fn did_preempt_short(&self, features: FeatureSet, cfs_rq: CfsRqId, curr: EntityId) -> bool {
+        features.has(Feature::PreemptShort)
+            && !self.entities[curr].is_slice_protected()
+            && !self.entity_eligible(cfs_rq, curr)
     }
 }

@@ -6,21 +6,21 @@
 //! The lag in real time is the virtual lag times the weight. It stays, so that the virtual time of the cfs_rq does not
 //! move. The distance of the deadline to the virtual time scales like the lag.
 
-use crate::state::State;
 use crate::state::entity::SchedEntity;
+use crate::state::fair_tree::FairTree;
 use crate::types::ids::{CfsRqId, EntityId};
 
-impl State {
+impl FairTree {
     /// Takes a waiting entity off the timeline, and scales virtual runtime and deadline of an entity on the runqueue for a
     /// new weight, which the caller sets.
     #[inline(never)]
-    pub(super) fn begin_reweight(&mut self, cfs_rq: CfsRqId, se: EntityId, weight: u64) {
-        let queue = &mut self.fair.cfs_rqs[cfs_rq];
-        let avg_vruntime = queue.avg_vruntime(&self.fair.entities);
+    pub(super) fn begin_reweight(&mut self, cfs_rq: CfsRqId, se: EntityId, weight: u64, tick_ns: u64) {
+        let queue = &mut self.cfs_rqs[cfs_rq];
+        let avg_vruntime = queue.avg_vruntime(&self.entities);
         if queue.curr != Some(se) {
             self.remove_from_timeline_eevdf(cfs_rq, se);
         }
-        self.fair.entities[se].reweight_at(avg_vruntime, weight, self.tick_ns);
+        self.entities[se].reweight_at(avg_vruntime, weight, tick_ns);
     }
 }
 

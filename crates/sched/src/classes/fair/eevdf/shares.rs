@@ -29,7 +29,7 @@ impl State {
         let (cfs_rq, on_rq, old) = (entity.cfs_rq, entity.on_rq, entity.load.weight);
         if on_rq {
             self.update_curr_eevdf(ctx, cfs_rq);
-            self.begin_reweight(cfs_rq, se, weight);
+            self.fair.begin_reweight(cfs_rq, se, weight, self.tick_ns);
             self.fair.cfs_rqs[cfs_rq].load.sub(old);
         } else {
             self.fair.entities[se].rescale_lag(weight);
@@ -40,7 +40,7 @@ impl State {
         if on_rq {
             queue.load.add(weight);
             if queue.curr != Some(se) {
-                self.insert_into_timeline_eevdf(cfs_rq, se);
+                self.fair.insert_into_timeline_eevdf(cfs_rq, se);
             }
         }
     }

@@ -3,8 +3,8 @@
 //!
 //! Models `cfs_rq_min_slice()` and its callers (6.12.117).
 
-use crate::state::State;
 use crate::state::entity::SchedEntity;
+use crate::state::fair_tree::FairTree;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::rq::slice_tree::NO_SLOT;
 use crate::types::ids::{CfsRqId, EntityId};
@@ -24,20 +24,20 @@ impl CfsRq {
     }
 }
 
-impl State {
+impl FairTree {
     /// Returns the shortest slice of a cfs_rq's entities, the running one included, as the kernel knows it.
     pub(super) fn min_slice(&self, cfs_rq: CfsRqId) -> u64 {
-        let queue = &self.fair.cfs_rqs[cfs_rq];
-        let running = queue.curr.map(|curr| &self.fair.entities[curr]).filter(|curr| curr.on_rq);
+        let queue = &self.cfs_rqs[cfs_rq];
+        let running = queue.curr.map(|curr| &self.entities[curr]).filter(|curr| curr.on_rq);
         queue.slice_tree.min_slice().into_iter().chain(running.map(|curr| curr.slice)).min().unwrap_or(u64::MAX)
     }
 
     /// Gives a queued entity the slice of the cfs_rq below it, and returns the one for the entity above.
     pub(super) fn pass_slice_up(&mut self, cfs_rq: CfsRqId, se: EntityId, slice: u64) -> u64 {
-        let entity = &mut self.fair.entities[se];
+        let entity = &mut self.entities[se];
         entity.slice = slice;
         if entity.slice_slot != NO_SLOT {
-            self.fair.cfs_rqs[cfs_rq].slice_tree.set_slice(entity.slice_slot, slice);
+            self.cfs_rqs[cfs_rq].slice_tree.set_slice(entity.slice_slot, slice);
         }
         self.min_slice(cfs_rq)
     }

@@ -22,7 +22,7 @@ impl State {
         let mut entity = Some(self.tasks[task].se);
         while let Some(se) = entity {
             ctx.charge(KernelOp::GroupLevel);
-            let (cfs_rq, parent) = self.place_of(se);
+            let (cfs_rq, parent) = self.fair.place_of(se);
             self.update_curr_eevdf(ctx, cfs_rq);
             self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
             self.update_cfs_group_eevdf(ctx, se);
