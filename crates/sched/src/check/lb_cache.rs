@@ -15,7 +15,7 @@ use crate::types::ids::CpuId;
 pub(crate) fn check(sched: &Sched) -> CheckResult {
     let tallies = &sched.lb_cache;
     for cpu in sched.cpu_ids() {
-        let (kept, now) = (*tallies.cpu(cpu), sched.lb_sample(cpu));
+        let (kept, now) = (*tallies.cpu(cpu), sched.fair.lb_sample(sched.features, &sched.rqs[cpu]));
         ensure!(
             kept == now || tallies.is_dirty(cpu),
             "{cpu:?} has changed from {kept:?} to {now:?}, but is not marked dirty"

@@ -36,7 +36,7 @@ pub struct DlSnapshot {
 impl State {
     /// Returns the real-time state of a CPU.
     pub fn rt_snapshot(&self, cpu: CpuId) -> RtSnapshot {
-        let rt = &self.rq(cpu).rt;
+        let rt = &self.rqs[cpu].rt;
         RtSnapshot {
             rt_nr_running: rt.nr_running(),
             rt_nr_migratory: rt.nr_migratory(),
@@ -48,7 +48,7 @@ impl State {
 
     /// Returns the deadline state of a CPU.
     pub fn dl_snapshot(&self, cpu: CpuId) -> DlSnapshot {
-        let dl = &self.rq(cpu).dl;
+        let dl = &self.rqs[cpu].dl;
         DlSnapshot {
             dl_nr_running: dl.nr_running(),
             dl_nr_migratory: dl.nr_migratory,

@@ -96,7 +96,7 @@ impl Sched {
         if dl.server.is_armed {
             if time_before(clock, dl.latest_start().wrapping_sub(MIN_EXTENSION_NS)) {
                 forward(&mut expires, ctx.now.0, dl.latest_start().wrapping_sub(clock).max(resolution));
-                self.report_server(ctx, cpu, ServerStep::Extended);
+                self.state.tasks[fair_server(cpu)].dl.report_server(ctx, cpu, ServerStep::Extended);
                 return self.start_timer(ctx, Timer::DlTask(server), expires);
             }
             dl.server.is_running = true;
@@ -104,7 +104,7 @@ impl Sched {
         let step = if dl.server.is_armed { ServerStep::Starved } else { ServerStep::Replenished };
         let flags = EnqueueFlags { replenish: true, ..EnqueueFlags::default() };
         self.enqueue_dl_entity(ctx, cpu, server, flags);
-        self.report_server(ctx, cpu, step);
+        self.state.tasks[fair_server(cpu)].dl.report_server(ctx, cpu, step);
         self.resched_for_server(ctx, cpu);
         if !self.rqs[cpu].dl.pushable().is_empty() {
             self.push_dl_task(ctx, cpu);

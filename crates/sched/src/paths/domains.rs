@@ -8,6 +8,7 @@ use crate::interface::ctx::Ctx;
 use crate::paths::load_balance::{LbPass, LbPassResult};
 use crate::paths::resumable::{Step, YieldPoint};
 use crate::paths::sched::Sched;
+use crate::state::State;
 use crate::state::nohz::WiderDomains;
 use crate::state::topology::{DomainId, SdFlags};
 use crate::types::idle_type::CpuIdleType;
@@ -148,10 +149,10 @@ impl Sched {
             path.idle = if is_idle { CpuIdleType::Idle } else { CpuIdleType::NotIdle };
             path.is_busy = self.counts_as_busy(path.cpu, path.idle);
         }
-        let jiffies = self.jiffies;
-        self.forget_wider_domains(sd);
-        let domain = &mut self.domains.domains[sd];
-        domain.last_balance = jiffies;
+        let State { domains, nohz, jiffies, .. } = &mut self.state;
+        let domain = &mut domains.domains[sd];
+        domain.last_balance = *jiffies;
+        nohz.forget_wider_domains(domain);
         if domain.flags.intersects(SdFlags::SERIALIZE) {
             self.balancing = false;
         }

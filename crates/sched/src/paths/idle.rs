@@ -45,7 +45,7 @@ impl Sched {
         }
         self.rqs[cpu].idle_calls += 1;
         if tick == IdleTick::Stop && !core::mem::replace(&mut self.rqs[cpu].tick_stopped, true) {
-            self.nohz_balance_enter_idle(cpu);
+            self.state.nohz.nohz_balance_enter_idle(&mut self.state.domains, &mut self.state.rqs[cpu]);
         }
         true
     }

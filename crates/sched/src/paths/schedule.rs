@@ -13,6 +13,7 @@ use crate::paths::sched::Sched;
 use crate::state::State;
 use crate::state::lock::RqGuard;
 use crate::state::task::{SchedClass, TaskState};
+use crate::state::timers::Timer;
 use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::work::KernelOp;
 
@@ -90,7 +91,7 @@ impl Sched {
     fn schedule_once(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let cpu = ctx.cpu;
         if self.features.uses_hrtick() {
-            self.hrtick_clear(ctx, cpu);
+            self.rqs[cpu].timers.cancel(ctx, cpu, Timer::Hrtick);
         }
         let guard = self.rq_lock(cpu);
         let rq = &mut self.rqs[cpu];
@@ -258,7 +259,7 @@ impl Sched {
                 }
                 Some(server) if server == fair_server(cpu) => {
                     if let Some(task) = self.pick_task_eevdf(ctx, cpu) {
-                        self.report_server(ctx, cpu, ServerStep::Picked);
+                        self.state.tasks[fair_server(cpu)].dl.report_server(ctx, cpu, ServerStep::Picked);
                         self.start_fair_task(ctx, rq, prev, task);
                         return Some(task);
                     }
@@ -343,7 +344,7 @@ impl Sched {
 
     /// Picks the idle task (`set_next_task_idle()`).
     fn pick_idle(&mut self, cpu: CpuId) -> TaskId {
-        self.update_idle_core(cpu);
+        self.state.domains.update_idle_core(&self.state.rqs, &self.state.hotplug.active, cpu);
         self.rqs[cpu].stats.sched_goidle += 1;
         self.state.rqs[cpu].update_idle_rq_clock_pelt(self.state.fair.root_cfs_rq(cpu));
         let idle = self.rqs[cpu].idle;

@@ -50,7 +50,8 @@ impl Resumable for TickPath {
                         return Step::Done(());
                     }
                     *self = Self::DecideKick;
-                    if sched.nohz_balance_exit_idle(ctx, cpu) {
+                    if sched.state.nohz.nohz_balance_exit_idle(ctx, &mut sched.state.domains, &mut sched.state.rqs[cpu])
+                    {
                         return Step::Yield(YieldPoint::UNLOCKED);
                     }
                 }
@@ -80,7 +81,9 @@ impl Sched {
         ctx.charge(KernelOp::Tick);
         let cpu = ctx.cpu;
         let _rq = self.rq_lock_clocked(ctx, cpu);
-        self.state.rqs[cpu].update_thermal_load_avg(ctx, &self.state.tunables, self.state.tracks_thermal);
+        if self.tracks_thermal {
+            self.state.rqs[cpu].update_thermal_load_avg(ctx, &self.state.tunables);
+        }
         let curr = self.rqs[cpu].curr;
         match self.tasks[curr].class {
             SchedClass::Fair => self.task_tick_fair(ctx, cpu, curr, false),

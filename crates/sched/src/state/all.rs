@@ -254,10 +254,6 @@ impl State {
         (0..self.rqs.len()).map(CpuId::from_index)
     }
 
-    pub(crate) fn rq(&self, cpu: CpuId) -> &Rq {
-        &self.rqs[cpu]
-    }
-
     /// State of a task, in any class.
     pub fn task(&self, task: TaskId) -> &Task {
         &self.tasks[task]

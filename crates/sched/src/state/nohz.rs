@@ -6,7 +6,8 @@
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
-use crate::state::topology::{DomainId, SchedDomains};
+use crate::state::rq::Rq;
+use crate::state::topology::{DomainId, SchedDomain, SchedDomains};
 use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
@@ -77,52 +78,56 @@ impl Nohz {
             cpus: Arena::filled(of_cpu, nr_cpus),
         }
     }
-}
-
-impl State {
-    /// Forgets the summary of the domains above the base domain of a CPU, because one of them changes.
-    #[inline]
-    pub(crate) fn forget_wider_domains(&mut self, sd: DomainId) {
-        let domain = &self.domains.domains[sd];
-        if domain.child.is_some() {
-            self.nohz.cpus[domain.cpu].wider = WiderDomains::UNKNOWN;
-        }
-    }
-
-    /// Sets the interval between passes over a domain.
-    pub(crate) fn set_balance_interval(&mut self, sd: DomainId, interval_ms: u32) {
-        self.forget_wider_domains(sd);
-        self.domains.domains[sd].balance_interval = interval_ms;
-    }
 
     /// Records that the tick of an idle CPU stops. From then on other CPUs have to decay its blocked load.
-    pub(crate) fn nohz_balance_enter_idle(&mut self, cpu: CpuId) {
-        self.nohz.cpus[cpu].has_blocked_load = true;
-        let rq = &mut self.rqs[cpu];
+    pub(crate) fn nohz_balance_enter_idle(&mut self, domains: &mut SchedDomains, rq: &mut Rq) {
+        self.cpus[rq.cpu].has_blocked_load = true;
         if !rq.nohz_tick_stopped {
-            if self.domains.cpus[cpu].base.is_none() {
+            if domains.cpus[rq.cpu].base.is_none() {
                 return;
             }
             rq.nohz_tick_stopped = true;
-            self.nohz.idle_cpus_mask.set(cpu);
-            self.nohz.nr_cpus += 1;
-            self.domains.set_cpu_sd_state(cpu, true);
-            self.nohz.needs_update = true;
+            self.idle_cpus_mask.set(rq.cpu);
+            self.nr_cpus += 1;
+            domains.set_cpu_sd_state(rq.cpu, true);
+            self.needs_update = true;
         }
-        self.nohz.has_blocked = true;
+        self.has_blocked = true;
     }
 
     /// Handles the first tick of a busy CPU that was tickless: the CPU counts as tickless no longer. Returns
     /// whether it did.
-    pub(crate) fn nohz_balance_exit_idle(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) -> bool {
-        let was_tickless = core::mem::take(&mut self.rqs[cpu].nohz_tick_stopped);
+    pub(crate) fn nohz_balance_exit_idle(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        domains: &mut SchedDomains,
+        rq: &mut Rq,
+    ) -> bool {
+        let was_tickless = core::mem::take(&mut rq.nohz_tick_stopped);
         if was_tickless {
             ctx.charge(KernelOp::NohzExit);
-            self.nohz.idle_cpus_mask.clear(cpu);
-            self.nohz.nr_cpus -= 1;
-            self.domains.set_cpu_sd_state(cpu, false);
+            self.idle_cpus_mask.clear(rq.cpu);
+            self.nr_cpus -= 1;
+            domains.set_cpu_sd_state(rq.cpu, false);
         }
         was_tickless
+    }
+
+    /// Forgets the summary of the domains above the base domain of a CPU, because one of them changes.
+    #[inline]
+    pub(crate) fn forget_wider_domains(&mut self, sd: &SchedDomain) {
+        if sd.child.is_some() {
+            self.cpus[sd.cpu].wider = WiderDomains::UNKNOWN;
+        }
+    }
+}
+
+impl State {
+    /// Sets the interval between passes over a domain.
+    pub(crate) fn set_balance_interval(&mut self, sd: DomainId, interval_ms: u32) {
+        let domain = &mut self.domains.domains[sd];
+        domain.balance_interval = interval_ms;
+        self.nohz.forget_wider_domains(domain);
     }
 }
 

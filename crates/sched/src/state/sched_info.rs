@@ -4,14 +4,13 @@
 //! Models `sched_info_switch()` with `sched_info_depart()` and `sched_info_arrive()` (6.1).
 
 use crate::state::rq::Rq;
-use crate::state::task::{Task, TaskState};
-use crate::types::arena::Arena;
+use crate::state::task::{TaskState, Tasks};
 use crate::types::ids::TaskId;
 
 impl Rq {
     /// Accounts waiting and running time at a context switch, except for the idle task:
     /// `sched_info_switch()`.
-    pub(crate) fn sched_info_switch(&mut self, tasks: &mut Arena<TaskId, Task>, prev: TaskId, next: TaskId) {
+    pub(crate) fn sched_info_switch(&mut self, tasks: &mut Tasks, prev: TaskId, next: TaskId) {
         let now = self.clock;
         if prev != self.idle {
             let p = &mut tasks[prev];

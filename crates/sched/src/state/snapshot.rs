@@ -110,7 +110,7 @@ pub enum CpuAction {
 impl State {
     /// Returns the values of a CPU at this moment.
     pub fn snapshot(&self, cpu: CpuId) -> CpuSnapshot {
-        let (rq, cfs_rq) = (self.rq(cpu), self.fair.root_cfs_rq(cpu));
+        let (rq, cfs_rq) = (&self.rqs[cpu], self.fair.root_cfs_rq(cpu));
         CpuSnapshot {
             idle: rq.idle,
             stop: rq.stop,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tasks: the scheduler's state of a task, except its fair entity.
 
+use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, CpusetId, EntityId, GroupId, TaskId};
 use crate::types::runtime_limit::RuntimeLimit;
@@ -56,6 +57,9 @@ pub enum SchedClass {
     /// Class of the stopper of a CPU.
     Stop,
 }
+
+/// All tasks of the machine.
+pub(crate) type Tasks = Arena<TaskId, Task>;
 
 /// State of a task: the kernel's `p->__state`, as far as the scheduler needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,10 +9,13 @@ use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::state::State;
 use crate::state::fair_tree::FairTree;
+use crate::state::nohz::Nohz;
 use crate::state::rq::Rq;
+use crate::state::task::SchedClass;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, CpuId};
 use crate::types::kernel_rules::KernelRules;
+use crate::types::tunables::Tunables;
 use crate::types::work::KernelOp;
 
 impl State {
@@ -24,13 +27,16 @@ impl State {
         self.update_rq_clock(ctx, &rq);
         let rq = &mut self.rqs[cpu];
         let class = self.tasks[rq.curr].class;
-        let others_decayed = rq.update_blocked_others(ctx, &self.tunables, self.tracks_thermal, class);
+        let mut has_decayed = rq.update_rt_rq_load_avg(ctx, &self.tunables, class == SchedClass::RealTime);
+        has_decayed |= rq.update_dl_rq_load_avg(ctx, &self.tunables, class == SchedClass::Deadline);
+        has_decayed |= self.tracks_thermal && rq.update_thermal_load_avg(ctx, &self.tunables);
+        has_decayed |= rq.update_irq_load_avg(ctx, &self.tunables, 0);
         let mut has_blocked = rq.other_classes_have_blocked();
-        let fair_decayed = self.update_blocked_fair(ctx, cpu, &mut has_blocked);
+        has_decayed |= self.update_blocked_fair(ctx, cpu, &mut has_blocked);
         if !has_blocked {
             self.nohz.cpus[cpu].has_blocked_load = false;
         }
-        if others_decayed || fair_decayed {
+        if has_decayed {
             self.cpufreq_update_util(ctx, cpu);
         }
         let nr_cfs_rqs = ctx.op_counts.get(KernelOp::BlockedCfsRq) - visited_before;
@@ -55,8 +61,9 @@ impl State {
             if cfs_rq.update_load_avg(ctx, cfs_rq.clock_pelt(rq), rq.contribution_scale(&self.tunables)) {
                 self.lb_cache.mark_cfs_rq_dirty(id);
                 self.update_tg_load_avg(ctx, id);
-                if self.fair.cfs_rqs[id].nr_running == 0 {
-                    self.fair.cfs_rqs[id].update_idle_cfs_rq_clock_pelt();
+                let cfs_rq = &mut self.fair.cfs_rqs[id];
+                if cfs_rq.nr_running == 0 {
+                    cfs_rq.update_idle_cfs_rq_clock_pelt();
                 }
                 root_changed |= id == root;
             }
@@ -75,28 +82,25 @@ impl State {
         root_changed
     }
 
-    /// Whether [`State::update_nohz_stats`] would update the blocked load of a tickless CPU now.
-    pub(crate) fn nohz_stats_are_due(&self, cpu: CpuId) -> bool {
-        let of = &self.nohz.cpus[cpu];
-        of.has_blocked_load
-            && self.nohz.idle_cpus_mask.contains(cpu)
-            && self.jiffies > of.last_blocked_load_update_tick + self.tunables.changes.blocked_limit
-    }
-
     /// Updates the averages of a tickless CPU, at most once in a tick. Returns whether the CPU has blocked
     /// load.
     ///
     /// The tunable `blocked_limit` makes updates less frequent.
     pub(crate) fn update_nohz_stats(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, caller: BlockedCaller) -> bool {
-        let of = &self.nohz.cpus[cpu];
-        if !of.has_blocked_load || !self.nohz.idle_cpus_mask.contains(cpu) {
-            return false;
+        if self.nohz.nohz_stats_are_due(&self.tunables, self.jiffies, cpu) {
+            self.update_blocked_averages(ctx, cpu, caller);
         }
-        if self.jiffies <= of.last_blocked_load_update_tick + self.tunables.changes.blocked_limit {
-            return true;
-        }
-        self.update_blocked_averages(ctx, cpu, caller);
-        self.nohz.cpus[cpu].has_blocked_load
+        self.nohz.cpus[cpu].has_blocked_load && self.nohz.idle_cpus_mask.contains(cpu)
+    }
+}
+
+impl Nohz {
+    /// Whether [`State::update_nohz_stats`] would update the blocked load of a tickless CPU now.
+    pub(crate) fn nohz_stats_are_due(&self, tunables: &Tunables, jiffies: u64, cpu: CpuId) -> bool {
+        let of = &self.cpus[cpu];
+        of.has_blocked_load
+            && self.idle_cpus_mask.contains(cpu)
+            && jiffies > of.last_blocked_load_update_tick + tunables.changes.blocked_limit
     }
 }
 

@@ -77,7 +77,7 @@ mod tests {
             policy: None,
         };
         let _rq = sched.rq_lock_clocked(ctx, CPU);
-        sched.rq(CPU).clock_task - 1_000 * MS
+        sched.rqs[CPU].clock_task - 1_000 * MS
     }
 
     fn sched() -> Sched {
@@ -99,7 +99,7 @@ mod tests {
         sched.handle_steal_time(CPU, Nanos(3 * MS));
         assert_eq!(clock_task_at(&mut sched, 10), 7 * MS);
         assert_eq!(clock_task_at(&mut sched, 20), 17 * MS);
-        assert!(sched.rq(CPU).avg_irq.util_avg > 0, "it counts as interrupts do");
+        assert!(sched.rqs[CPU].avg_irq.util_avg > 0, "it counts as interrupts do");
     }
 
     #[test]

@@ -52,8 +52,9 @@ impl State {
         if !self.sched_energy_enabled() {
             return false;
         }
-        let used = ClampedUtil { util: self.cpu_util_cfs(cpu), clamps: self.rqs[cpu].uclamp.clamps() };
-        self.util_fits_cpu(used, cpu) == Fit::No
+        let rq = &self.rqs[cpu];
+        let used = ClampedUtil { util: self.fair.cpu_util_cfs(self.features, rq), clamps: rq.uclamp.clamps() };
+        rq.util_fits(used, &self.rules, self.uclamp_used) == Fit::No
     }
 
     /// Sets whether any CPU is overutilised, according to the state of one CPU:

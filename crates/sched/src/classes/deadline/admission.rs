@@ -11,8 +11,7 @@ use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::deadline::entity::{time_before, to_ratio};
 use crate::state::rq::Rq;
-use crate::state::task::{Policy, SchedClass, Task};
-use crate::types::arena::Arena;
+use crate::state::task::{Policy, SchedClass, Tasks};
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::kernel_rules::KernelRules;
 use crate::types::tunables::Tunables;
@@ -192,8 +191,7 @@ impl State {
         }
         let curr = rq.curr;
         if curr == task {
-            let now = self.rqs[cpu].rq_clock_pelt();
-            self.rqs[cpu].update_dl_rq_load_avg(ctx, &self.tunables, now, false);
+            self.rqs[cpu].update_dl_rq_load_avg(ctx, &self.tunables, false);
             return;
         }
         if p.nr_cpus_allowed > 1 && rq.dl.overloaded() && !rq.dl.pushable().is_empty() {
@@ -210,7 +208,7 @@ impl State {
 impl Rq {
     /// Handles changed parameters of a task of the class, whose deadline may now be later than others. Returns whether
     /// the CPU must reschedule.
-    pub(crate) fn prio_changed_dl(&mut self, rules: &KernelRules, tasks: &Arena<TaskId, Task>, task: TaskId) -> bool {
+    pub(crate) fn prio_changed_dl(&mut self, rules: &KernelRules, tasks: &Tasks, task: TaskId) -> bool {
         let p = &tasks[task];
         let is_current = self.curr == task;
         if !p.is_queued() && (rules.dl_change_reschedules_others || !is_current) {

@@ -143,8 +143,7 @@ impl State {
             rq.callbacks.queue(BalanceCallback::DlPush);
         }
         if self.tasks[rq.curr].class != SchedClass::Deadline {
-            let now = self.rqs[cpu].rq_clock_pelt();
-            self.rqs[cpu].update_dl_rq_load_avg(ctx, &self.tunables, now, false);
+            self.rqs[cpu].update_dl_rq_load_avg(ctx, &self.tunables, false);
         }
         if uses_hrtick && is_last {
             self.hrtick_start(ctx, cpu, self.tasks[task].dl.remaining());
@@ -153,8 +152,7 @@ impl State {
 
     pub(crate) fn put_prev_task_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         self.update_curr_dl(ctx, cpu);
-        let now = self.rqs[cpu].rq_clock_pelt();
-        self.rqs[cpu].update_dl_rq_load_avg(ctx, &self.tunables, now, true);
+        self.rqs[cpu].update_dl_rq_load_avg(ctx, &self.tunables, true);
         let p = &mut self.tasks[task];
         if p.dl.is_queued {
             self.rqs[cpu].add_pushable_dl(&mut self.dl_root, &self.rules, task, p);
@@ -164,8 +162,7 @@ impl State {
     /// Handles the tick, or the end of a budget by timer (`is_budget_end`).
     pub(crate) fn task_tick_dl(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId, is_budget_end: bool) {
         self.update_curr_dl(ctx, cpu);
-        let now = self.rqs[cpu].rq_clock_pelt();
-        self.rqs[cpu].update_dl_rq_load_avg(ctx, &self.tunables, now, true);
+        self.rqs[cpu].update_dl_rq_load_avg(ctx, &self.tunables, true);
         let has_budget = !self.tasks[task].dl.is_exhausted();
         if is_budget_end && has_budget && self.features.has(Feature::HrtickDl) && self.rqs[cpu].dl.is_leftmost(task) {
             self.hrtick_start(ctx, cpu, self.tasks[task].dl.remaining());

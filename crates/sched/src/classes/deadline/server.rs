@@ -52,7 +52,7 @@ impl State {
         }
         dl.server.is_active = true;
         self.enqueue_dl_entity(ctx, cpu, server, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
-        self.report_server(ctx, cpu, ServerStep::Started);
+        self.tasks[fair_server(cpu)].dl.report_server(ctx, cpu, ServerStep::Started);
         self.resched_for_server(ctx, cpu);
     }
 
@@ -79,7 +79,7 @@ impl State {
         dl.cancel_dl_timer(ctx, &mut self.rqs, server);
         dl.end_wait();
         dl.server.is_active = false;
-        self.report_server(ctx, cpu, ServerStep::Stopped);
+        self.tasks[fair_server(cpu)].dl.report_server(ctx, cpu, ServerStep::Stopped);
     }
 
     /// Charges the fair server of a CPU, if it is active, for the time for which a fair task has run.
@@ -104,12 +104,12 @@ impl State {
             dl.cancel_dl_timer(ctx, &mut self.rqs, server);
             dl.start_new_period(now);
             self.start_dl_timer(ctx, server);
-            self.report_server(ctx, cpu, ServerStep::NewPeriod);
+            self.tasks[fair_server(cpu)].dl.report_server(ctx, cpu, ServerStep::NewPeriod);
             return;
         }
         dl.is_throttled = true;
         self.unqueue_dl(cpu, server);
-        self.report_server(ctx, cpu, ServerStep::Exhausted);
+        self.tasks[fair_server(cpu)].dl.report_server(ctx, cpu, ServerStep::Exhausted);
         if !self.start_dl_timer(ctx, server) {
             self.enqueue_dl_entity(ctx, cpu, server, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
         }

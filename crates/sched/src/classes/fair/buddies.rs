@@ -5,9 +5,8 @@
 
 use crate::state::fair_tree::FairTree;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::task::Task;
-use crate::types::arena::Arena;
-use crate::types::ids::{CfsRqId, EntityId, TaskId};
+use crate::state::task::Tasks;
+use crate::types::ids::{CfsRqId, EntityId};
 
 impl FairTree {
     /// Clears all buddy marks of an entity, and of the group entities above it as far as they have the same
@@ -38,13 +37,13 @@ impl FairTree {
     }
 
     /// Marks an entity and the group entities above it as next buddies, up to an idle one.
-    pub(crate) fn set_next_buddy(&mut self, tasks: &Arena<TaskId, Task>, se: EntityId) {
+    pub(crate) fn set_next_buddy(&mut self, tasks: &Tasks, se: EntityId) {
         self.mark_upwards(tasks, se, |cfs_rq| &mut cfs_rq.next);
     }
 
     pub(super) fn mark_upwards(
         &mut self,
-        tasks: &Arena<TaskId, Task>,
+        tasks: &Tasks,
         se: EntityId,
         mark: impl Fn(&mut CfsRq) -> &mut Option<EntityId>,
     ) {

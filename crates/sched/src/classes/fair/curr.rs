@@ -3,11 +3,10 @@
 //!
 //! Models what `update_curr()` and `set_next_entity()` have in common in 6.1 and 6.12.
 
-use crate::state::State;
 use crate::state::entity::SchedEntity;
 use crate::state::fair_tree::FairTree;
 use crate::state::rq::Rq;
-use crate::types::ids::{CfsRqId, EntityId, TaskId};
+use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::weight::calc_delta_fair;
 
 impl SchedEntity {
@@ -29,14 +28,6 @@ impl SchedEntity {
     #[inline]
     pub(super) const fn ran_ns(&self) -> u64 {
         self.sum_exec_runtime - self.prev_sum_exec_runtime
-    }
-}
-
-impl State {
-    /// Moves a queued task to the newest end of its runqueue's list of fair tasks.
-    pub(crate) fn move_to_newest(&mut self, task: TaskId) {
-        let cpu = self.tasks[task].cpu;
-        self.rqs[cpu].cfs_tasks.move_to_newest(&mut self.tasks, task);
     }
 }
 

@@ -6,10 +6,9 @@ use crate::state::State;
 use crate::state::entity::SchedEntity;
 use crate::state::fair_tree::FairTree;
 use crate::state::rq::Rq;
-use crate::state::task::Task;
+use crate::state::task::Tasks;
 use crate::track::pelt::attach::UpdateLoad;
-use crate::types::arena::Arena;
-use crate::types::ids::{CfsRqId, EntityId, TaskId};
+use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::work::KernelOp;
 
 /// Reason and mode of an enqueue (`ENQUEUE_*`).
@@ -118,13 +117,7 @@ impl FairTree {
     }
 
     #[inline(always)]
-    pub(super) fn account_entity_enqueue(
-        &mut self,
-        rq: &mut Rq,
-        tasks: &mut Arena<TaskId, Task>,
-        cfs_rq: CfsRqId,
-        se: EntityId,
-    ) {
+    pub(super) fn account_entity_enqueue(&mut self, rq: &mut Rq, tasks: &mut Tasks, cfs_rq: CfsRqId, se: EntityId) {
         let is_idle = self.se_is_idle(tasks, se);
         let (queue, entity) = (&mut self.cfs_rqs[cfs_rq], &self.entities[se]);
         queue.load.add(entity.load.weight);
@@ -135,13 +128,7 @@ impl FairTree {
         }
     }
 
-    pub(super) fn account_entity_dequeue(
-        &mut self,
-        rq: &mut Rq,
-        tasks: &mut Arena<TaskId, Task>,
-        cfs_rq: CfsRqId,
-        se: EntityId,
-    ) {
+    pub(super) fn account_entity_dequeue(&mut self, rq: &mut Rq, tasks: &mut Tasks, cfs_rq: CfsRqId, se: EntityId) {
         let is_idle = self.se_is_idle(tasks, se);
         let (queue, entity) = (&mut self.cfs_rqs[cfs_rq], &self.entities[se]);
         queue.load.sub(entity.load.weight);

@@ -15,11 +15,6 @@ use crate::types::ids::{CpuId, TaskId};
 const MIN_HRTICK_NS: u64 = 10_000;
 
 impl State {
-    /// Cancels the slice timer.
-    pub(crate) fn hrtick_clear(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        self.rqs[cpu].timers.cancel(ctx, cpu, Timer::Hrtick);
-    }
-
     /// Starts the slice timer; for another CPU by a call on that CPU.
     pub(crate) fn hrtick_start(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, delay_ns: u64) {
         let at = ctx.now.0 + delay_ns.max(MIN_HRTICK_NS);

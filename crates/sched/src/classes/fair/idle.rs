@@ -3,13 +3,12 @@
 
 use crate::state::fair_tree::FairTree;
 use crate::state::rq::Rq;
-use crate::state::task::Task;
-use crate::types::arena::Arena;
-use crate::types::ids::{EntityId, TaskId};
+use crate::state::task::Tasks;
+use crate::types::ids::EntityId;
 
 impl FairTree {
     /// Whether an entity counts as idle: a SCHED_IDLE task or an idle group.
-    pub(crate) fn se_is_idle(&self, tasks: &Arena<TaskId, Task>, se: EntityId) -> bool {
+    pub(crate) fn se_is_idle(&self, tasks: &Tasks, se: EntityId) -> bool {
         let se = &self.entities[se];
         match (se.task(), se.my_q()) {
             (Some(task), _) => tasks[task].has_idle_policy(),

@@ -8,8 +8,7 @@ use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::prio::Prio;
 use crate::state::rq::Rq;
-use crate::state::task::Task;
-use crate::types::arena::Arena;
+use crate::state::task::{Task, Tasks};
 use crate::types::ids::TaskId;
 
 impl State {
@@ -20,8 +19,7 @@ impl State {
         let (cpu, prio, may_migrate) = (p.cpu, p.prio(), p.nr_cpus_allowed > 1);
         let rq = &self.rqs[cpu];
         if rq.curr == task {
-            let now = self.rqs[cpu].rq_clock_pelt();
-            self.rqs[cpu].update_rt_rq_load_avg(ctx, &self.tunables, now, false);
+            self.rqs[cpu].update_rt_rq_load_avg(ctx, &self.tunables, false);
         } else if p.is_queued() {
             let is_more_important = prio < self.tasks[rq.curr].prio();
             if may_migrate && rq.rt.overloaded() {
@@ -44,7 +42,7 @@ impl Rq {
 
     /// Handles a task whose priority was `old`. If it runs and its priority fell, a task that waits here or
     /// on another CPU may preempt it; if it waits, it may preempt. Returns whether the CPU must reschedule.
-    pub(crate) fn prio_changed_rt(&mut self, tasks: &Arena<TaskId, Task>, task: TaskId, old: Prio) -> bool {
+    pub(crate) fn prio_changed_rt(&mut self, tasks: &Tasks, task: TaskId, old: Prio) -> bool {
         let p = &tasks[task];
         if !p.is_queued() {
             return false;

@@ -9,8 +9,7 @@ use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::rq::Rq;
 use crate::state::rt::cpupri::CpuLevel;
-use crate::state::task::{Policy, SchedClass, Task};
-use crate::types::arena::Arena;
+use crate::state::task::{Policy, SchedClass, Tasks};
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::{CpuId, TaskId};
 
@@ -22,8 +21,7 @@ impl State {
         self.set_next_task_rt(cpu, task);
         let curr = self.rqs[cpu].curr;
         if self.tasks[curr].class != SchedClass::RealTime {
-            let now = self.rqs[cpu].rq_clock_pelt();
-            self.rqs[cpu].update_rt_rq_load_avg(ctx, &self.tunables, now, false);
+            self.rqs[cpu].update_rt_rq_load_avg(ctx, &self.tunables, false);
         }
         self.rqs[cpu].queue_push_tasks();
         Some(task)
@@ -40,8 +38,7 @@ impl State {
     /// Stops the running task. It becomes pushable if it is still runnable.
     pub(crate) fn put_prev_task_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         self.update_curr_rt(ctx, cpu);
-        let now = self.rqs[cpu].rq_clock_pelt();
-        self.rqs[cpu].update_rt_rq_load_avg(ctx, &self.tunables, now, true);
+        self.rqs[cpu].update_rt_rq_load_avg(ctx, &self.tunables, true);
         let p = &self.tasks[task];
         if p.rt.on_rq {
             self.rqs[cpu].enqueue_pushable_task(&mut self.rt_root, &self.rules, task, p);
@@ -52,8 +49,7 @@ impl State {
     /// priority.
     pub(crate) fn task_tick_rt(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         self.update_curr_rt(ctx, cpu);
-        let now = self.rqs[cpu].rq_clock_pelt();
-        self.rqs[cpu].update_rt_rq_load_avg(ctx, &self.tunables, now, true);
+        self.rqs[cpu].update_rt_rq_load_avg(ctx, &self.tunables, true);
         let slice = self.tunables.rr_timeslice_ticks(self.tick_ns);
         let p = &mut self.tasks[task];
         if !matches!(p.policy, Policy::RoundRobin(_)) {
@@ -118,7 +114,7 @@ impl State {
 
 impl Rq {
     /// Lets the running task yield: it moves to the tail of its priority.
-    pub(crate) fn yield_task_rt(&mut self, tasks: &mut Arena<TaskId, Task>) {
+    pub(crate) fn yield_task_rt(&mut self, tasks: &mut Tasks) {
         self.rt.requeue(tasks, self.curr, false);
     }
 

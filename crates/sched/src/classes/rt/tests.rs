@@ -176,11 +176,11 @@ fn a_throttled_cpu_without_other_work_idles() {
     let mut machine = RtTestMachine::new(1);
     let hog = machine.fork(CPU0, Policy::Fifo(50));
     machine.pass(Nanos::from_millis(960));
-    assert!(machine.sched.rq(CPU0).rt.throttled());
+    assert!(machine.sched.rqs[CPU0].rt.throttled());
     assert!(machine.sched.is_idle_task_running(CPU0));
-    assert_eq!(machine.sched.rq(CPU0).nr_running, 0, "throttled tasks do not count as runnable");
+    assert_eq!(machine.sched.rqs[CPU0].nr_running, 0, "throttled tasks do not count as runnable");
     machine.pass(Nanos::from_millis(60));
-    assert_eq!((machine.curr(CPU0), machine.sched.rq(CPU0).nr_running), (hog, 1));
+    assert_eq!((machine.curr(CPU0), machine.sched.rqs[CPU0].nr_running), (hog, 1));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn without_a_limit_no_task_is_throttled() {
     let hog = machine.fork(CPU0, Policy::Fifo(50));
     machine.pass(Nanos::from_secs(3));
     assert_eq!(machine.curr(CPU0), hog);
-    assert!(!machine.sched.rq(CPU0).timers.is_active(Timer::RtPeriod), "nothing is limited, so no period ends");
+    assert!(!machine.sched.rqs[CPU0].timers.is_active(Timer::RtPeriod), "nothing is limited, so no period ends");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_cpu_borrows_the_runtime_of_another_one_if_that_may_be_shared() {
     let hog = machine.pinned(CPU0, Policy::Fifo(50));
     machine.pass(Nanos::from_secs(3));
     assert_eq!(machine.sched.entity(hog).sum_exec_runtime, 3_000_000_000);
-    let runtime = |cpu: CpuId| machine.sched.rq(cpu).rt.runtime(&machine.sched.tunables);
+    let runtime = |cpu: CpuId| machine.sched.rqs[cpu].rt.runtime(&machine.sched.tunables);
     assert_eq!((runtime(CPU0), runtime(CPU1)), (1_000_000_000, 900_000_000));
 }
 
@@ -208,10 +208,10 @@ fn the_period_ends_no_more_once_there_is_nothing_to_limit() {
     let mut machine = RtTestMachine::new(1);
     machine.fork(CPU0, Policy::Fifo(50));
     machine.pass(Nanos::from_millis(100));
-    assert!(machine.sched.rq(CPU0).timers.is_active(Timer::RtPeriod));
+    assert!(machine.sched.rqs[CPU0].timers.is_active(Timer::RtPeriod));
     machine.block(CPU0);
     machine.pass(Nanos::from_secs(2));
-    assert!(!machine.sched.rq(CPU0).timers.is_active(Timer::RtPeriod));
+    assert!(!machine.sched.rqs[CPU0].timers.is_active(Timer::RtPeriod));
 }
 
 #[test]
@@ -398,10 +398,10 @@ fn a_fair_task_that_becomes_a_real_time_one_preempts_and_back_again_gives_way() 
     let task = machine.fork(CPU0, Policy::Normal);
     machine.set_policy(task, Policy::Fifo(20));
     assert_eq!(machine.curr(CPU0), task);
-    assert_eq!((machine.sched.rq(CPU0).nr_running, machine.sched.fair.root_cfs_rq(CPU0).h_nr_running), (2, 0));
+    assert_eq!((machine.sched.rqs[CPU0].nr_running, machine.sched.fair.root_cfs_rq(CPU0).h_nr_running), (2, 0));
     machine.set_policy(task, Policy::Normal);
     assert_eq!(machine.curr(CPU0), runs);
-    assert_eq!((machine.sched.rq(CPU0).nr_running, machine.sched.fair.root_cfs_rq(CPU0).h_nr_running), (2, 1));
+    assert_eq!((machine.sched.rqs[CPU0].nr_running, machine.sched.fair.root_cfs_rq(CPU0).h_nr_running), (2, 1));
 }
 
 #[test]
@@ -446,7 +446,7 @@ fn the_clamp_of_a_cpu_forgets_tasks_that_were_there_before() {
     let fork = |machine: &mut RtTestMachine, priority, min| {
         machine.fork_with(CPU0, Policy::Fifo(priority), &[CPU0], Some(Uclamp { min, max: 1024 }));
     };
-    let lower_clamp = |machine: &RtTestMachine| machine.sched.rq(CPU0).uclamp.clamps().min;
+    let lower_clamp = |machine: &RtTestMachine| machine.sched.rqs[CPU0].uclamp.clamps().min;
     fork(&mut machine, 10, 300);
     assert_eq!(lower_clamp(&machine), 300);
     machine.block(CPU0);
@@ -472,7 +472,7 @@ fn what_is_counted_is_given_back_when_all_tasks_have_left() {
         machine.block(cpu);
     }
     for cpu in machine.sched.cpu_ids() {
-        let rt = &machine.sched.rq(cpu).rt;
+        let rt = &machine.sched.rqs[cpu].rt;
         assert_eq!(
             (rt.nr_running(), rt.nr_migratory(), rt.is_runnable(), rt.overloaded()),
             (0, 0, false, false),

@@ -24,6 +24,7 @@ use crate::paths::sched::Sched;
 use crate::state::hotplug::HotplugError;
 use crate::state::stop_work::StopWork;
 use crate::state::task::TaskState;
+use crate::state::timers::Timer;
 use crate::types::ids::CpuId;
 use crate::types::units::Nanos;
 
@@ -74,7 +75,7 @@ impl Sched {
     /// 6. The sched domains of the other CPUs are rebuilt.
     pub(crate) fn deactivate_cpu(&mut self, ctx: &mut Ctx<'_>) {
         let cpu = ctx.cpu;
-        self.nohz_balance_exit_idle(ctx, cpu);
+        self.state.nohz.nohz_balance_exit_idle(ctx, &mut self.state.domains, &mut self.state.rqs[cpu]);
         self.hotplug.active.clear(cpu);
         self.rqs[cpu].callbacks.start_pushing();
         let _rq = self.rq_lock_clocked(ctx, cpu);
@@ -131,7 +132,7 @@ impl Sched {
         if self.rules.stops_fair_server_when_dying {
             self.dl_server_stop(ctx, cpu);
         }
-        self.hrtick_clear(ctx, cpu);
+        self.rqs[cpu].timers.cancel(ctx, cpu, Timer::Hrtick);
         self.update_max_interval();
         let heir = self.hotplug.active.first().expect("the last CPU does not go offline");
         self.migrate_timers(ctx, heir);

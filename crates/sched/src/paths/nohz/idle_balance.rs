@@ -160,7 +160,8 @@ impl Sched {
                 NohzIdleStage::Next => match self.next_nohz_cpu(ctx, path) {
                     Some(cpu) if path.wants_stats() => {
                         path.stage = NohzIdleStage::Stats(cpu);
-                        path.has_worked = self.nohz_stats_are_due(cpu);
+                        path.has_worked =
+                            self.state.nohz.nohz_stats_are_due(&self.state.tunables, self.state.jiffies, cpu);
                         if path.has_worked && self.path_stacks.yields() {
                             return Step::Yield(YieldPoint::lock(cpu));
                         }
@@ -246,7 +247,7 @@ impl Sched {
     /// specially.
     fn is_anything_due(&self, path: &NohzIdleBalance, cpu: CpuId) -> bool {
         self.jiffies >= self.nohz.cpus[cpu].next_balance
-            || path.wants_stats() && self.nohz_stats_are_due(cpu)
+            || path.wants_stats() && self.state.nohz.nohz_stats_are_due(&self.state.tunables, self.state.jiffies, cpu)
             || self.is_own_cpu_special(path, cpu)
     }
 

@@ -19,7 +19,10 @@ impl TestMachine {
     /// Stops the ticks of these CPUs.
     fn tickless(&mut self, cpus: &[u32]) {
         for &cpu in cpus {
-            self.sched.nohz_balance_enter_idle(CpuId(cpu));
+            self.sched
+                .state
+                .nohz
+                .nohz_balance_enter_idle(&mut self.sched.state.domains, &mut self.sched.state.rqs[CpuId(cpu)]);
         }
         self.sched.nohz.needs_update = false;
     }
@@ -39,13 +42,29 @@ impl TestMachine {
 #[test]
 fn a_cpu_counts_as_tickless_from_its_idle_loop_until_its_next_tick() {
     let mut machine = flat(4);
-    machine.sched.nohz_balance_enter_idle(CpuId(2));
-    machine.sched.nohz_balance_enter_idle(CpuId(2));
+    machine
+        .sched
+        .state
+        .nohz
+        .nohz_balance_enter_idle(&mut machine.sched.state.domains, &mut machine.sched.state.rqs[CpuId(2)]);
+    machine
+        .sched
+        .state
+        .nohz
+        .nohz_balance_enter_idle(&mut machine.sched.state.domains, &mut machine.sched.state.rqs[CpuId(2)]);
     assert_eq!((machine.sched.nohz.nr_cpus, machine.nr_busy()), (1, 3));
     assert!(machine.sched.nohz.idle_cpus_mask.contains(CpuId(2)) && machine.sched.nohz.needs_update);
     assert!(machine.sched.nohz.cpus[CpuId(2)].has_blocked_load && machine.sched.nohz.has_blocked);
-    assert!(machine.on(2, |sched, ctx| sched.nohz_balance_exit_idle(ctx, CpuId(2))));
-    assert!(!machine.on(2, |sched, ctx| sched.nohz_balance_exit_idle(ctx, CpuId(2))));
+    assert!(machine.on(2, |sched, ctx| sched.state.nohz.nohz_balance_exit_idle(
+        ctx,
+        &mut sched.state.domains,
+        &mut sched.state.rqs[CpuId(2)]
+    )));
+    assert!(!machine.on(2, |sched, ctx| sched.state.nohz.nohz_balance_exit_idle(
+        ctx,
+        &mut sched.state.domains,
+        &mut sched.state.rqs[CpuId(2)]
+    )));
     assert_eq!((machine.sched.nohz.nr_cpus, machine.nr_busy()), (0, 4));
 }
 

@@ -108,7 +108,7 @@ impl State {
                     is_more
                 }
                 MigrationType::Util if self.rules.boosts_util_by_runnable => {
-                    !is_single && raise(&mut most, self.cpu_util_cfs_boost(cpu))
+                    !is_single && raise(&mut most, self.fair.cpu_util_cfs_boost(self.features, &self.rqs[cpu]))
                 }
                 MigrationType::Util => !is_single && raise(&mut most, u64::from(of.util)),
                 MigrationType::Task => raise(&mut most, u64::from(of.h_nr_running)),
@@ -159,9 +159,11 @@ impl State {
                     is_more
                 }
                 MigrationType::Util if self.rules.boosts_util_by_runnable => {
-                    !is_single && raise(&mut most, self.cpu_util_cfs_boost(cpu))
+                    !is_single && raise(&mut most, self.fair.cpu_util_cfs_boost(self.features, &self.rqs[cpu]))
                 }
-                MigrationType::Util => !is_single && raise(&mut most, self.cpu_util_cfs(cpu)),
+                MigrationType::Util => {
+                    !is_single && raise(&mut most, self.fair.cpu_util_cfs(self.features, &self.rqs[cpu]))
+                }
                 MigrationType::Task => raise(&mut most, u64::from(nr_running)),
                 MigrationType::Misfit => raise(&mut most, rq.misfit_task_load),
             };

@@ -11,12 +11,13 @@ use crate::interface::ctx::Ctx;
 use crate::rules::balance::env::{LbEnv, NR_MIGRATE_BREAK};
 use crate::state::State;
 use crate::state::counters::{DomainCounter, LbCounter};
+use crate::state::fair_tree::FairTree;
 use crate::state::lock::RqGuard;
 use crate::state::rq::task_list::TaskList;
 use crate::state::topology::SdFlags;
 use crate::types::features::Feature;
 use crate::types::idle_type::CpuIdleType;
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::{CpuId, GroupId, TaskId};
 use crate::types::work::KernelOp;
 
 /// Result of `can_migrate_task()` for one task.
@@ -45,7 +46,7 @@ impl State {
     ///    `cache_nice_tries` times.
     pub(crate) fn check_can_migrate(&self, env: &mut LbEnv, task: TaskId) -> Migratable {
         let p = &self.tasks[task];
-        if self.is_throttled_pair(task, env.src_cpu, env.dst_cpu) || p.is_per_cpu_kthread {
+        if self.fair.is_throttled_pair(p.group, env.src_cpu, env.dst_cpu) || p.is_per_cpu_kthread {
             return Migratable::No;
         }
         let sd = &self.domains.domains[env.sd];
@@ -72,13 +73,6 @@ impl State {
         } else {
             Migratable::No
         }
-    }
-
-    /// Whether a task's group is throttled at the source or at the destination (`throttled_lb_pair()`).
-    fn is_throttled_pair(&self, task: TaskId, src: CpuId, dst: CpuId) -> bool {
-        let group = self.tasks[task].group;
-        let is_throttled = |cpu| self.fair.cfs_rqs[self.fair.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy();
-        is_throttled(src) || is_throttled(dst)
     }
 
     /// Whether a task is cache-hot on the source.
@@ -153,7 +147,7 @@ impl State {
             env.decision.nr_scanned += 1;
             let migratable = self.check_can_migrate(env, task);
             if migratable == Migratable::No || !self.take_from_imbalance(env, task) {
-                self.move_to_newest(task);
+                self.rqs[env.src_cpu].cfs_tasks.move_to_newest(&mut self.tasks, task);
                 continue;
             }
             self.detach_task(ctx, guard, env, task, migratable);
@@ -243,5 +237,12 @@ impl State {
         ctx.charge(KernelOp::AttachTask);
         self.activate_task(ctx, rq, task, EnqueueFlags::default());
         self.check_preempt_curr(ctx, rq, task, false);
+    }
+}
+
+impl FairTree {
+    /// Whether a group is throttled at the source or at the destination (`throttled_lb_pair()`).
+    fn is_throttled_pair(&self, group: GroupId, src: CpuId, dst: CpuId) -> bool {
+        [src, dst].iter().any(|&cpu| self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy())
     }
 }

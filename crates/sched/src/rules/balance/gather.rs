@@ -86,7 +86,7 @@ impl State {
             let (rq, cfs_rq) = (&self.rqs[cpu], &self.fair.cfs_rqs[CfsRqId::root(cpu)]);
             let load = cfs_rq.avg.load_avg;
             sums.load = sums.load.wrapping_add(load);
-            sums.util += self.cpu_util_cfs(cpu);
+            sums.util += self.fair.cpu_util_cfs(self.features, &self.rqs[cpu]);
             sums.runnable += cfs_rq.avg.runnable_avg;
             sums.h_nr_running += cfs_rq.h_nr_running;
             sums.nr_running += rq.nr_running;

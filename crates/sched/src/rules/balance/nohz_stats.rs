@@ -8,19 +8,14 @@ use crate::interface::blocked::BlockedCaller;
 use crate::interface::ctx::Ctx;
 use crate::rules::balance::env::LbEnv;
 use crate::state::State;
+use crate::state::nohz::Nohz;
 use crate::state::topology::SchedGroupId;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
+use crate::types::tunables::Tunables;
 use crate::types::units::{LOAD_AVG_PERIOD_MS, msecs_to_jiffies};
 
 impl State {
-    /// Decides, before a pass collects statistics, whether it updates blocked load: with the tunable
-    /// `newidle_blocked`, in newly-idle balancing, if a tickless CPU has blocked load.
-    pub(crate) fn begin_nohz_stats(&self, env: &mut LbEnv) {
-        env.flags.nohz_stats |=
-            self.tunables.changes.newidle_blocked && env.idle == CpuIdleType::NewlyIdle && self.nohz.has_blocked;
-    }
-
     /// Updates the blocked load of the tickless CPUs of a group.
     pub(crate) fn update_nohz_stats_of_group(&mut self, ctx: &mut Ctx<'_>, env: &mut LbEnv, group: SchedGroupId) {
         let mut from = CpuId(0);
@@ -38,5 +33,14 @@ impl State {
         if env.flags.nohz_again && self.nohz.idle_cpus_mask.is_subset_of(&self.domains.domains[env.sd].span) {
             self.nohz.next_blocked = self.jiffies + msecs_to_jiffies(LOAD_AVG_PERIOD_MS, self.hz);
         }
+    }
+}
+
+impl Nohz {
+    /// Decides, before a pass collects statistics, whether it updates blocked load: with the tunable
+    /// `newidle_blocked`, in newly-idle balancing, if a tickless CPU has blocked load.
+    pub(crate) fn begin_nohz_stats(&self, tunables: &Tunables, env: &mut LbEnv) {
+        env.flags.nohz_stats |=
+            tunables.changes.newidle_blocked && env.idle == CpuIdleType::NewlyIdle && self.has_blocked;
     }
 }

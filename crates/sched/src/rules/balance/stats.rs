@@ -116,7 +116,7 @@ impl State {
         let sd = &self.domains.domains[env.sd];
         let (child, parent) = (sd.child, sd.parent);
         env.dst_core_idle = !self.domains.smt_present || self.is_core_idle(env.dst_cpu);
-        self.begin_nohz_stats(env);
+        self.nohz.begin_nohz_stats(&self.tunables, env);
         self.refresh_lb_cache_in(env.sd);
         let is_short = self.uses_cached_stats(ctx, env);
         let (mut sds, mut status) = (SdLbStats::new(self.domains.domains[env.sd].groups), SdStatus::default());

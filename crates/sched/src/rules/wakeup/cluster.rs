@@ -8,7 +8,8 @@ use super::search::{IdleScan, ScanBudget, ScanOrder, Selection};
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
-use crate::state::topology::{DomainId, SchedGroupId, SdFlags};
+use crate::state::topology::{DomainId, SchedDomains, SchedGroupId, SdFlags};
+use crate::types::cpumask::CpuMask;
 use crate::types::features::Feature;
 use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
@@ -45,7 +46,7 @@ impl State {
         fallback: Option<(CpuId, WakeRule)>,
     ) -> Selection {
         let WakeupDecision { prev, target, .. } = decision;
-        let by_core = self.domains.smt_present && self.test_idle_cores(target);
+        let by_core = self.domains.smt_present && self.domains.test_idle_cores(target);
         if self.domains.smt_present
             && !by_core
             && self.domains.cpus_share_cache(prev, target)
@@ -54,7 +55,7 @@ impl State {
             return Selection::chosen(decision, cpu, WakeRule::IdleSmt);
         }
         if self.features.has(Feature::SisUtil)
-            && let Some(nr) = self.nr_idle_scan(target)
+            && let Some(nr) = self.domains.nr_idle_scan(target)
         {
             decision.nr_idle_scan = Some(nr);
             if nr == 0 {
@@ -83,10 +84,10 @@ impl State {
     ) -> bool {
         let waker = decision.waker;
         let limit = decision.nr_idle_scan.filter(|_| !scan.by_core).unwrap_or(u32::MAX);
-        while let Some(cpu) = self.next_in_clusters(waker, scan) {
+        while let Some(cpu) = scan.next_cpu(&self.domains, &self.masks[waker].select) {
             if scan.nr_scanned == limit {
                 decision.choose(decision.target, WakeRule::ScanLimit);
-                return self.end_cluster_scan(scan, decision);
+                return scan.end(decision);
             }
             if scan_budget.is_exhausted() {
                 return false;
@@ -106,42 +107,43 @@ impl State {
             decision.nr_scanned += 1;
             ctx.op_counts.count(KernelOp::ScanCpu, 1);
             ctx.op_counts.touch_scan(core::iter::once(cpu));
-            if self.is_idle_for_wakeup(cpu) {
+            if self.fair.is_idle_for_wakeup(&self.tunables, &self.rqs[cpu]) {
                 decision.choose(cpu, WakeRule::IdleCpu);
                 return true;
             }
             self.masks[waker].select.clear(cpu);
         }
         if scan.by_core {
-            self.set_idle_cores(decision.target, false);
+            self.domains.set_idle_cores(decision.target, false);
         }
         match scan.idle_cpu {
             Some(cpu) => decision.choose(cpu, WakeRule::IdleCpuOfBusyCore),
             None => decision.choose(decision.target, WakeRule::NothingIdle),
         }
-        self.end_cluster_scan(scan, decision)
+        scan.end(decision)
+    }
+}
+
+impl ClusterScan {
+    /// Returns the next CPU to sample, from the one after the target around. Sampled CPUs and cores are no candidates
+    /// any more.
+    fn next_cpu(&mut self, domains: &SchedDomains, candidates: &CpuMask) -> Option<CpuId> {
+        if let Some(group) = self.cluster {
+            let cluster = &domains.groups[group].span;
+            if let Some(cpu) = candidates.iter_and_wrap_from(cluster, self.start).next() {
+                return Some(cpu);
+            }
+            self.cluster = None;
+        }
+        candidates.next_wrap(self.start)
     }
 
     /// Chooses the fallback if the scan has found no CPU. The scan is over.
-    fn end_cluster_scan(&self, scan: &ClusterScan, decision: &mut WakeupDecision) -> bool {
+    fn end(&self, decision: &mut WakeupDecision) -> bool {
         let has_found_none = matches!(decision.rule, WakeRule::ScanLimit | WakeRule::NothingIdle);
-        if let Some((cpu, rule)) = scan.fallback.filter(|_| has_found_none) {
+        if let Some((cpu, rule)) = self.fallback.filter(|_| has_found_none) {
             decision.choose(cpu, rule);
         }
         true
-    }
-
-    /// Returns the next CPU to sample, from the one after the target around. Sampled CPUs and cores are no candidates
-    /// any more.
-    fn next_in_clusters(&self, waker: CpuId, scan: &mut ClusterScan) -> Option<CpuId> {
-        let candidates = &self.masks[waker].select;
-        if let Some(group) = scan.cluster {
-            let cluster = &self.domains.groups[group].span;
-            if let Some(cpu) = candidates.iter_and_wrap_from(cluster, scan.start).next() {
-                return Some(cpu);
-            }
-            scan.cluster = None;
-        }
-        candidates.next_wrap(scan.start)
     }
 }

@@ -13,12 +13,14 @@ use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
 use crate::state::cpufreq::energy_model::PerfDomain;
-use crate::state::task::Uclamp;
+use crate::state::fair_tree::FairTree;
+use crate::state::rq::Rq;
+use crate::state::task::{Task, Uclamp};
 use crate::state::topology::DomainId;
 use crate::track::cpufreq::UtilType;
 use crate::track::fits::{ClampedUtil, Fit};
-use crate::types::features::Feature;
-use crate::types::ids::{CfsRqId, CpuId, TaskId};
+use crate::types::features::{Feature, FeatureSet};
+use crate::types::ids::{CpuId, TaskId};
 use crate::types::units::Capacity;
 use crate::types::work::KernelOp;
 
@@ -95,12 +97,13 @@ impl State {
         decision.choose(prev, WakeRule::EnergyPrev);
         self.fair.sync_entity_load_avg(ctx, self.tasks[task].se);
         let clamps = if self.uclamp_used { self.uclamp_eff(task) } else { Uclamp::default() };
-        if self.task_avg(task).task_util_est() == 0 && clamps.min == 0 {
+        let util = self.task_avg(task).task_util_est();
+        if util == 0 && clamps.min == 0 {
             decision.choose(prev, WakeRule::EnergyNone);
             return true;
         }
-        let mut env =
-            EnergyEnv { task, task_busy_time: self.task_busy_time(task, prev), pd_busy_time: 0, cpu_cap: 0, pd_cap: 0 };
+        let task_busy_time = self.rqs[prev].busy_time_of(util);
+        let mut env = EnergyEnv { task, task_busy_time, pd_busy_time: 0, cpu_cap: 0, pd_cap: 0 };
         let has_margin = self.tunables.changes.energy_margin;
         let mut base_of_all = 0;
         let (mut prev_lead, mut prev_delta) = (EnergyLead::NONE, u64::MAX);
@@ -183,12 +186,12 @@ impl State {
             ctx.charge(KernelOp::ScanCpu);
             ctx.op_counts.touch_read(cpu);
             decision.nr_scanned += 1;
-            let util = self.cpu_util_next(cpu, task, Some(cpu), false);
             let rq = &self.rqs[cpu];
+            let util = self.fair.cpu_util_next(self.features, rq, &self.tasks[task], Some(cpu), false);
             if self.uclamp_used && !rq.uclamp.is_idle() {
                 clamps = task_clamps.max(rq.uclamp.clamps());
             }
-            let fitness = match self.util_fits_cpu(ClampedUtil { util, clamps }, cpu) {
+            let fitness = match rq.util_fits(ClampedUtil { util, clamps }, &self.rules, self.uclamp_used) {
                 Fit::No => continue,
                 Fit::ButForClamp => CandidateFit::ButForClamp,
                 Fit::Yes => CandidateFit::Fits,
@@ -201,13 +204,6 @@ impl State {
             }
         }
         found
-    }
-
-    /// Returns the utilisation that a task adds to a CPU, reduced by the interrupt time of the CPU.
-    fn task_busy_time(&self, task: TaskId, cpu: CpuId) -> u64 {
-        let rq = &self.rqs[cpu];
-        let (max, irq) = (rq.cpu_capacity_orig, rq.avg_irq.util_avg);
-        if irq >= max { max } else { self.task_avg(task).task_util_est() * (max - irq) / max }
     }
 
     /// Returns the utilisation of a perf domain without the task.
@@ -223,11 +219,12 @@ impl State {
     /// estimated utilisation of the queued tasks.
     fn pd_busy_time_with(&self, pd: &PerfDomain, env: &EnergyEnv, dst: Option<CpuId>) -> u64 {
         let util = |&cpu: &CpuId| {
-            let fair = self.cpu_util_next(cpu, env.task, dst, false);
+            let rq = &self.rqs[cpu];
+            let fair = self.fair.cpu_util_next(self.features, rq, &self.tasks[env.task], dst, false);
             if self.rules.separates_perf_request {
-                return self.rqs[cpu].perf_request(fair, self.uclamp_used).util;
+                return rq.perf_request(fair, self.uclamp_used).util;
             }
-            self.rqs[cpu].effective_cpu_util(fair, UtilType::Energy, None, self.uclamp_used)
+            rq.effective_cpu_util(fair, UtilType::Energy, None, self.uclamp_used)
         };
         pd.cpus.iter().map(util).sum::<u64>().min(env.pd_cap)
     }
@@ -237,13 +234,13 @@ impl State {
         ctx.op_counts.count(KernelOp::ScanCpu, pd.cpus.len() as u64);
         pd.cpus.iter().for_each(|&cpu| ctx.op_counts.touch_read(cpu));
         let util = |&cpu: &CpuId| {
-            let coming = (dst == Some(cpu)).then_some(env.task);
-            if self.rules.separates_perf_request {
-                return self.performance_with(cpu, self.cpu_util_next(cpu, env.task, dst, true), coming);
+            let (rq, boosted) = (&self.rqs[cpu], self.rules.separates_perf_request);
+            let fair = self.fair.cpu_util_next(self.features, rq, &self.tasks[env.task], dst, boosted);
+            let clamps = (dst == Some(cpu)).then(|| self.uclamp_eff(env.task));
+            if boosted {
+                return rq.performance_with(fair, clamps, self.uclamp_used);
             }
-            let fair = self.cpu_util_next(cpu, env.task, dst, false);
-            let clamps = coming.map(|task| self.uclamp_eff(task));
-            self.rqs[cpu].effective_cpu_util(fair, UtilType::Frequency, clamps, self.uclamp_used)
+            rq.effective_cpu_util(fair, UtilType::Frequency, clamps, self.uclamp_used)
         };
         let max_util = pd.cpus.iter().map(util).max().unwrap_or(0).min(env.cpu_cap);
         let busy_time = match dst {
@@ -253,26 +250,34 @@ impl State {
         };
         pd.energy(&self.tunables.changes, max_util, busy_time, env.cpu_cap)
     }
+}
 
-    /// Returns the performance that a CPU requests with a fair utilisation, within the clamps of the CPU and of
-    /// `coming`, a task that would be added to it (6.12).
-    fn performance_with(&self, cpu: CpuId, util_cfs: u64, coming: Option<TaskId>) -> u64 {
-        let rq = &self.rqs[cpu];
-        let mut request = rq.perf_request(util_cfs, self.uclamp_used);
-        if let Some(task) = coming.filter(|_| self.uclamp_used) {
-            let clamps = self.uclamp_eff(task);
+impl Rq {
+    /// Returns the utilisation that a task adds to the CPU, reduced by the interrupt time of the CPU.
+    fn busy_time_of(&self, util: u64) -> u64 {
+        let (max, irq) = (self.cpu_capacity_orig, self.avg_irq.util_avg);
+        if irq >= max { max } else { util * (max - irq) / max }
+    }
+
+    /// Returns the performance that the CPU requests with a fair utilisation, within its clamps and `coming`, those of a task
+    /// that would be added to it (6.12).
+    fn performance_with(&self, util_cfs: u64, coming: Option<Uclamp>, uclamp_used: bool) -> u64 {
+        let mut request = self.perf_request(util_cfs, uclamp_used);
+        if let Some(clamps) = coming.filter(|_| uclamp_used) {
             request.min = request.min.max(u64::from(clamps.min));
             let max = u64::from(clamps.max);
-            request.max = if rq.uclamp.is_idle() { max } else { request.max.max(max) };
+            request.max = if self.uclamp.is_idle() { max } else { request.max.max(max) };
         }
         request.performance()
     }
+}
 
+impl FairTree {
     /// Returns the utilisation of a CPU if a task were on `dst`, or on no CPU at all. `boosted` is the runnable average
     /// instead, if that is larger (6.12).
-    fn cpu_util_next(&self, cpu: CpuId, task: TaskId, dst: Option<CpuId>, boosted: bool) -> u64 {
-        let (sum, own) = (&self.fair.cfs_rqs[CfsRqId::root(cpu)].avg, self.task_avg(task));
-        let (is_here, comes) = (self.tasks[task].cpu == cpu, dst == Some(cpu));
+    fn cpu_util_next(&self, features: FeatureSet, rq: &Rq, p: &Task, dst: Option<CpuId>, boosted: bool) -> u64 {
+        let (sum, own) = (&self.root_cfs_rq(rq.cpu).avg, &self.entities[p.se].avg);
+        let (is_here, comes) = (p.cpu == rq.cpu, dst == Some(rq.cpu));
         let mut util = match (is_here, comes) {
             (true, false) => sum.util_avg.saturating_sub(own.util_avg),
             (false, true) => sum.util_avg + own.util_avg,
@@ -286,15 +291,15 @@ impl State {
             };
             util = util.max(runnable);
         }
-        if self.features.has(Feature::UtilEst) {
+        if features.has(Feature::UtilEst) {
             let mut remembered = u64::from(sum.util_est.enqueued);
             if comes {
                 remembered += own.util_est.estimate();
-            } else if self.tasks[task].is_queued() {
+            } else if p.is_queued() {
                 remembered = remembered.saturating_sub(own.util_est.estimate());
             }
             util = util.max(remembered);
         }
-        util.min(self.rqs[cpu].cpu_capacity_orig)
+        util.min(rq.cpu_capacity_orig)
     }
 }

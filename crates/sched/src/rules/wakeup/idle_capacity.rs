@@ -69,11 +69,11 @@ impl State {
             ctx.op_counts.touch_scan(core::iter::once(cpu));
             scan.nr_scanned += 1;
             decision.nr_scanned += 1;
-            if !self.is_idle_for_wakeup(cpu) {
+            if !self.fair.is_idle_for_wakeup(&self.tunables, &self.rqs[cpu]) {
                 continue;
             }
             let rq = &self.rqs[cpu];
-            let rank = match self.util_fits_cpu(scan.util, cpu) {
+            let rank = match self.rqs[cpu].util_fits(scan.util, &self.rules, self.uclamp_used) {
                 Fit::Yes => {
                     decision.choose(cpu, WakeRule::AsymFits);
                     return true;

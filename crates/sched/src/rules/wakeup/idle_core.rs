@@ -10,7 +10,10 @@ use super::search::{IdleScan, ScanBudget, ScanOrder, Selection};
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
-use crate::state::topology::DomainId;
+use crate::state::rq::Rq;
+use crate::state::topology::{DomainId, SchedDomains};
+use crate::types::arena::Arena;
+use crate::types::cpumask::CpuMask;
 use crate::types::features::Feature;
 use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
@@ -26,29 +29,6 @@ pub(crate) struct CoreScan {
 }
 
 impl State {
-    /// Sets the idle-core hint of the cache domain if a CPU goes idle and its siblings are idle too.
-    pub(crate) fn update_idle_core(&mut self, cpu: CpuId) {
-        if !self.domains.smt_present || !self.hotplug.active.contains(cpu) || self.test_idle_cores(cpu) {
-            return;
-        }
-        let siblings = self.domains.cores.mask_of(cpu);
-        if siblings.iter().all(|sibling| sibling == cpu || self.rqs[sibling].is_idle()) {
-            self.set_idle_cores(cpu, true);
-        }
-    }
-
-    /// Whether the cache domain of a CPU may have an idle core.
-    pub(crate) fn test_idle_cores(&self, cpu: CpuId) -> bool {
-        let shared = self.domains.cpus[cpu].sd_llc_shared;
-        shared.is_some_and(|shared| self.domains.shared[shared].has_idle_cores)
-    }
-
-    pub(super) fn set_idle_cores(&mut self, cpu: CpuId, has_idle_cores: bool) {
-        if let Some(shared) = self.domains.cpus[cpu].sd_llc_shared {
-            self.domains.shared[shared].has_idle_cores = has_idle_cores;
-        }
-    }
-
     /// Begins a scan of the target's cache domain for an idle core.
     ///
     /// Rules, in order:
@@ -60,7 +40,7 @@ impl State {
     pub(super) fn select_idle_core(&mut self, ctx: &Ctx<'_>, sd: DomainId, mut decision: WakeupDecision) -> Selection {
         let target = decision.target;
         if self.features.has(Feature::SisUtil) {
-            decision.nr_idle_scan = self.nr_idle_scan(target);
+            decision.nr_idle_scan = self.domains.nr_idle_scan(target);
             if decision.nr_idle_scan == Some(0) {
                 return Selection::chosen(decision, target, WakeRule::ScanBusy);
             }
@@ -96,25 +76,14 @@ impl State {
             // The rest of the core need not be sampled again, so the first remaining CPU always belongs to a
             // new core.
             self.masks[decision.waker].select.and_not_with(self.domains.cores.mask_of(cpu));
-            scan.next = self.next_around(decision.waker, scan.start, cpu);
+            scan.next = next_around(&self.masks[decision.waker].select, scan.start, cpu);
         }
-        self.set_idle_cores(decision.target, false);
+        self.domains.set_idle_cores(decision.target, false);
         match scan.idle_cpu {
             Some(cpu) => decision.choose(cpu, WakeRule::IdleCpuOfBusyCore),
             None => decision.choose(decision.target, WakeRule::NothingIdle),
         }
         true
-    }
-
-    /// Returns the next candidate after `cpu` on the way around from `start` to the CPU before it.
-    fn next_around(&self, waker: CpuId, start: CpuId, cpu: CpuId) -> Option<CpuId> {
-        let candidates = &self.masks[waker].select;
-        let next = candidates.next_from(CpuId(cpu.0 + 1));
-        if cpu >= start {
-            next.or_else(|| candidates.first().filter(|&first| first < start))
-        } else {
-            next.filter(|&next| next < start)
-        }
     }
 
     /// Whether all CPUs of a core are idle.
@@ -145,7 +114,7 @@ impl State {
             if idle_cpu.is_some() {
                 break;
             }
-            if self.is_idle_but_for_idle_tasks(cpu) && candidates.contains(cpu) {
+            if self.fair.is_idle_but_for_idle_tasks(&self.tunables, &self.rqs[cpu]) && candidates.contains(cpu) {
                 *idle_cpu = Some(cpu);
                 break;
             }
@@ -168,10 +137,45 @@ impl State {
             ctx.charge(KernelOp::ScanCpu);
             ctx.op_counts.touch_scan(core::iter::once(cpu));
             decision.nr_scanned += 1;
-            if self.is_idle_for_wakeup(cpu) {
+            if self.fair.is_idle_for_wakeup(&self.tunables, &self.rqs[cpu]) {
                 return Some(cpu);
             }
         }
         None
+    }
+}
+
+impl SchedDomains {
+    /// Whether the cache domain of a CPU may have an idle core.
+    pub(crate) fn test_idle_cores(&self, cpu: CpuId) -> bool {
+        let shared = self.cpus[cpu].sd_llc_shared;
+        shared.is_some_and(|shared| self.shared[shared].has_idle_cores)
+    }
+
+    pub(super) fn set_idle_cores(&mut self, cpu: CpuId, has_idle_cores: bool) {
+        if let Some(shared) = self.cpus[cpu].sd_llc_shared {
+            self.shared[shared].has_idle_cores = has_idle_cores;
+        }
+    }
+
+    /// Sets the idle-core hint of the cache domain if a CPU goes idle and its siblings are idle too.
+    pub(crate) fn update_idle_core(&mut self, rqs: &Arena<CpuId, Rq>, active: &CpuMask, cpu: CpuId) {
+        if !self.smt_present || !active.contains(cpu) || self.test_idle_cores(cpu) {
+            return;
+        }
+        let siblings = self.cores.mask_of(cpu);
+        if siblings.iter().all(|sibling| sibling == cpu || rqs[sibling].is_idle()) {
+            self.set_idle_cores(cpu, true);
+        }
+    }
+}
+
+/// Returns the next candidate after `cpu` on the way around from `start` to the CPU before it.
+fn next_around(candidates: &CpuMask, start: CpuId, cpu: CpuId) -> Option<CpuId> {
+    let next = candidates.next_from(CpuId(cpu.0 + 1));
+    if cpu >= start {
+        next.or_else(|| candidates.first().filter(|&first| first < start))
+    } else {
+        next.filter(|&next| next < start)
     }
 }

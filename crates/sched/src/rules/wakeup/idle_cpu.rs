@@ -9,7 +9,8 @@ use super::search::{IdleScan, ScanBudget, ScanOrder, Selection};
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
-use crate::state::topology::DomainId;
+use crate::state::rq::Rq;
+use crate::state::topology::{DomainId, SchedDomains};
 use crate::types::features::Feature;
 use crate::types::ids::CpuId;
 use crate::types::work::KernelOp;
@@ -49,10 +50,10 @@ impl State {
             let Some(this_sd) = accounted_to else {
                 return Selection::chosen(decision, target, WakeRule::NoCacheDomain);
             };
-            decision.nr_idle_scan = self.prop_scan_limit(ctx.cpu, this_sd, sd);
+            decision.nr_idle_scan = self.domains.prop_scan_limit(&mut self.rqs[ctx.cpu], self.jiffies, this_sd, sd);
         }
         if self.features.has(Feature::SisUtil)
-            && let Some(nr) = self.nr_idle_scan(target)
+            && let Some(nr) = self.domains.nr_idle_scan(target)
         {
             decision.nr_idle_scan = Some(nr);
             if nr == 0 {
@@ -93,7 +94,7 @@ impl State {
                 break;
             }
             scan.nr_scanned += 1;
-            if self.is_idle_for_wakeup(cpu) {
+            if self.fair.is_idle_for_wakeup(&self.tunables, &self.rqs[cpu]) {
                 decision.choose(cpu, WakeRule::IdleCpu);
                 break;
             }
@@ -114,17 +115,28 @@ impl State {
         {
             let took = search.began.map_or(0, |began| (ctx.now - began).0);
             let cost = if took > 0 { took } else { u64::from(nr_scanned) * self.tunables.changes.scan_cost_ns };
-            self.account_scan(search.decision.waker, this_sd, cost);
+            self.domains.account_scan(&mut self.rqs[search.decision.waker], this_sd, cost);
         }
         Selection::Chosen(search.decision)
     }
+}
 
+impl SchedDomains {
     /// Returns how many CPUs a scan of the target's cache domain may sample by SIS_UTIL, as of the last
     /// periodic balancing.
     pub(crate) fn nr_idle_scan(&self, target: CpuId) -> Option<u32> {
-        let shared = self.domains.cpus[target].sd_llc_shared?;
-        let nr = self.domains.shared[shared].nr_idle_scan;
+        let shared = self.cpus[target].sd_llc_shared?;
+        let nr = self.shared[shared].nr_idle_scan;
         Some(u32::try_from(nr).expect("a number of CPUs is not negative"))
+    }
+
+    /// Accounts the cost of a scan, in ns.
+    pub(crate) fn account_scan(&mut self, rq: &mut Rq, this_sd: DomainId, cost: u64) {
+        rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(cost);
+        let average = &mut self.domains[this_sd].avg_scan_cost;
+        // One eighth of the difference, rounded towards zero.
+        let diff = cost.wrapping_sub(*average) as i64;
+        *average = average.wrapping_add_signed(diff / 8);
     }
 
     /// Returns how many CPUs a scan may sample by SIS_PROP; `None` means all.
@@ -132,28 +144,16 @@ impl State {
     /// The waker's average idle time halves with each jiffy without a wake-up. It is multiplied by the number
     /// of CPUs of the domain and divided by the average cost per scan. The CPU that would exceed the limit is
     /// not sampled, but three CPUs always are.
-    fn prop_scan_limit(&mut self, this_cpu: CpuId, this_sd: DomainId, sd: DomainId) -> Option<u32> {
-        let now = self.jiffies;
-        let rq = &mut self.rqs[this_cpu];
+    fn prop_scan_limit(&self, rq: &mut Rq, now: u64, this_sd: DomainId, sd: DomainId) -> Option<u32> {
         while rq.wake_stamp < now && rq.wake_avg_idle > 0 {
             rq.wake_stamp += 1;
             rq.wake_avg_idle >>= 1;
         }
-        let cost = self.domains.domains[this_sd].avg_scan_cost + 1;
-        let budget = u64::from(self.domains.domains[sd].span_weight) * rq.wake_avg_idle;
+        let cost = self.domains[this_sd].avg_scan_cost + 1;
+        let budget = u64::from(self.domains[sd].span_weight) * rq.wake_avg_idle;
         let nr = if budget > MIN_PROP_SCAN * cost { budget / cost } else { MIN_PROP_SCAN };
         // The kernel stores the number in an int: a value that does not fit may become negative or 0, and
         // then does not limit the scan.
         u32::try_from((nr as i32).wrapping_sub(1)).ok()
-    }
-
-    /// Accounts the cost of a scan, in ns.
-    pub(crate) fn account_scan(&mut self, this_cpu: CpuId, this_sd: DomainId, cost: u64) {
-        let rq = &mut self.rqs[this_cpu];
-        rq.wake_avg_idle = rq.wake_avg_idle.saturating_sub(cost);
-        let average = &mut self.domains.domains[this_sd].avg_scan_cost;
-        // One eighth of the difference, rounded towards zero.
-        let diff = cost.wrapping_sub(*average) as i64;
-        *average = average.wrapping_add_signed(diff / 8);
     }
 }

@@ -8,8 +8,12 @@ use super::search::Selection;
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
+use crate::state::fair_tree::FairTree;
+use crate::state::rq::Rq;
+use crate::state::topology::SchedDomains;
 use crate::track::fits::ClampedUtil;
 use crate::types::ids::CpuId;
+use crate::types::tunables::Tunables;
 
 impl State {
     /// Searches for an idle CPU near the target of a wake-up. CPUs that run only SCHED_IDLE tasks count as
@@ -55,7 +59,7 @@ impl State {
         if !self.domains.smt_present {
             return self.select_idle_cpu(ctx, sd, decision);
         }
-        if self.test_idle_cores(target) {
+        if self.domains.test_idle_cores(target) {
             return self.select_idle_core(ctx, sd, decision);
         }
         if self.domains.cpus_share_cache(prev, target)
@@ -80,13 +84,14 @@ impl State {
         let this_cpu = ctx.cpu;
         let mut is_idle = |cpu| {
             ctx.op_counts.touch_read(cpu);
-            self.is_idle_for_wakeup(cpu) && self.asym_fits_cpu(util, cpu)
+            self.fair.is_idle_for_wakeup(&self.tunables, &self.rqs[cpu])
+                && self.rqs[cpu].asym_fits(util, &self.rules, self.uclamp_used)
         };
         if is_idle(target) {
             return Some((target, WakeRule::TargetIdle));
         }
         if prev != target && self.domains.cpus_share_cache(prev, target) && is_idle(prev) {
-            if self.is_in_other_cluster(prev, target) {
+            if self.domains.is_in_other_cluster(prev, target) {
                 *fallback = Some((prev, WakeRule::PrevIdle));
             } else {
                 return Some((prev, WakeRule::PrevIdle));
@@ -97,7 +102,7 @@ impl State {
             && !in_interrupt
             && self.tasks[this_rq.curr].is_per_cpu_kthread
             && this_rq.nr_running <= 1
-            && self.asym_fits_cpu(util, prev)
+            && this_rq.asym_fits(util, &self.rules, self.uclamp_used)
         {
             return Some((prev, WakeRule::PerCpuKthread));
         }
@@ -108,28 +113,32 @@ impl State {
             && self.tasks[task].cpus_allowed.contains(recent)
             && is_idle(recent);
         self.tasks[task].recent_used_cpu = prev;
-        if is_recent_idle && self.is_in_other_cluster(recent, target) {
+        if is_recent_idle && self.domains.is_in_other_cluster(recent, target) {
             fallback.get_or_insert((recent, WakeRule::RecentUsedIdle));
             return None;
         }
         is_recent_idle.then_some((recent, WakeRule::RecentUsedIdle))
     }
+}
 
-    /// Whether clusters matter (6.12), and a CPU is not in that of the target.
-    #[inline]
-    fn is_in_other_cluster(&self, cpu: CpuId, target: CpuId) -> bool {
-        self.domains.cluster_active && !self.domains.cpus_share_resources(cpu, target)
-    }
-
+impl FairTree {
     /// Whether a woken task would run on a CPU at once: the CPU is idle or runs only SCHED_IDLE tasks.
     #[inline]
-    pub(crate) fn is_idle_for_wakeup(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu].is_idle() || self.is_idle_but_for_idle_tasks(cpu)
+    pub(crate) fn is_idle_for_wakeup(&self, tunables: &Tunables, rq: &Rq) -> bool {
+        rq.is_idle() || self.is_idle_but_for_idle_tasks(tunables, rq)
     }
 
     /// Whether a CPU runs only SCHED_IDLE tasks, and therefore counts as idle; before 5.4 it did not.
     #[inline]
-    pub(crate) fn is_idle_but_for_idle_tasks(&self, cpu: CpuId) -> bool {
-        self.fair.sched_idle_cpu(&self.rqs[cpu]) && self.tunables.changes.sched_idle_busy < 2
+    pub(crate) fn is_idle_but_for_idle_tasks(&self, tunables: &Tunables, rq: &Rq) -> bool {
+        self.sched_idle_cpu(rq) && tunables.changes.sched_idle_busy < 2
+    }
+}
+
+impl SchedDomains {
+    /// Whether clusters matter (6.12), and a CPU is not in that of the target.
+    #[inline]
+    fn is_in_other_cluster(&self, cpu: CpuId, target: CpuId) -> bool {
+        self.cluster_active && !self.cpus_share_resources(cpu, target)
     }
 }

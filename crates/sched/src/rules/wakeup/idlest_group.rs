@@ -12,8 +12,9 @@ use crate::rules::balance::imbalance::adjust_numa_imbalance;
 use crate::rules::balance::stats::SgLbStats;
 use crate::state::State;
 use crate::state::lb_cache::LbSample;
-use crate::state::topology::{DomainId, SchedGroup, SchedGroupId, SdFlags};
-use crate::types::ids::{CfsRqId, CpuId, TaskId};
+use crate::state::topology::{DomainId, SchedDomains, SchedGroup, SchedGroupId, SdFlags};
+use crate::types::cpumask::CpuMask;
+use crate::types::ids::{CpuId, TaskId};
 use crate::types::units::Capacity;
 use crate::types::weight::{NICE_0_LOAD, scale_load_down};
 use crate::types::work::KernelOp;
@@ -67,9 +68,9 @@ impl State {
                 idlest = Some(candidate);
             }
         }
-        let idlest = idlest?;
+        let (idlest, allowed) = (idlest?, &self.tasks[decision.task].cpus_allowed);
         match local {
-            Some(local) if !self.is_worth_leaving(sd, &local, &idlest, decision.task) => None,
+            Some(local) if !self.domains.is_worth_leaving(sd, &local, &idlest, allowed) => None,
             _ => Some(idlest.group),
         }
     }
@@ -90,7 +91,7 @@ impl State {
         let own_cpu = self.tasks[task].cpu;
         let counts_here = self.domains.groups[id].span.contains(own_cpu)
             && self.tasks[task].cpus_allowed.contains(own_cpu)
-            && self.counts_on_cpu(own_cpu, task);
+            && self.fair.counts_on_cpu(own_cpu, &self.tasks[task]);
         let own_load = if counts_here { self.fair.task_h_load(self.tasks[task].se, self.jiffies) } else { 0 };
 
         let domain = &self.domains.domains[sd];
@@ -127,20 +128,21 @@ impl State {
     /// CPUs.
     fn stats_without_task(&self, without: &LoadWithoutTask, group: &SchedGroup) -> (u32, SgLbStats) {
         let &LoadWithoutTask { task, own_cpu, own_load, is_asym } = without;
-        let mut stats = self.empty_stats(group, is_asym);
-        let mut nr_cpus = 0;
-        for cpu in group.span.iter_and(&self.tasks[task].cpus_allowed) {
+        let mut stats = self.domains.empty_stats(group, is_asym);
+        let (mut nr_cpus, p) = (0, &self.tasks[task]);
+        for cpu in group.span.iter_and(&p.cpus_allowed) {
             nr_cpus += 1;
-            let load = self.fair.root_cfs_rq(cpu).avg.load_avg;
+            let (rq, root) = (&self.rqs[cpu], self.fair.root_cfs_rq(cpu));
+            let load = root.avg.load_avg;
             let load = if cpu == own_cpu { load.saturating_sub(own_load) } else { load };
             stats.group_load = stats.group_load.wrapping_add(load);
-            stats.group_util += self.cpu_util_without(cpu, task);
-            stats.group_runnable += self.cpu_runnable_without(cpu, task);
-            let own = self.task_running_on_cpu(cpu, task);
-            let nr_running = self.rqs[cpu].nr_running - own;
+            stats.group_util += self.fair.cpu_util_without(self.features, rq, p);
+            stats.group_runnable += self.fair.cpu_runnable_without(cpu, p);
+            let own = self.fair.task_running_on_cpu(cpu, p);
+            let nr_running = rq.nr_running - own;
             stats.sum_nr_running += nr_running;
-            stats.sum_h_nr_running += self.fair.cfs_rqs[CfsRqId::root(cpu)].h_nr_running - own;
-            stats.idle_cpus += u32::from(nr_running == 0 && self.rqs[cpu].idle_cpu_without(task));
+            stats.sum_h_nr_running += root.h_nr_running - own;
+            stats.idle_cpus += u32::from(nr_running == 0 && rq.idle_cpu_without(task));
             if stats.group_misfit_task_load > 0 && self.task_fits_cpu(task, cpu) {
                 stats.group_misfit_task_load = 0;
             }
@@ -159,26 +161,29 @@ impl State {
             sum_nr_running: sums.nr_running,
             sum_h_nr_running: sums.h_nr_running,
             idle_cpus: sums.idle_cpus,
-            ..self.empty_stats(group, is_asym)
+            ..self.domains.empty_stats(group, is_asym)
         };
         if group.span.contains(cpu) {
-            let with = self.lb_cache.cpu(cpu);
-            let own = self.task_running_on_cpu(cpu, task);
+            let (with, rq, p) = (self.lb_cache.cpu(cpu), &self.rqs[cpu], &self.tasks[task]);
+            let own = self.fair.task_running_on_cpu(cpu, p);
             stats.group_load = stats.group_load.wrapping_sub(with.load.min(own_load));
-            stats.group_util = stats.group_util - u64::from(with.util) + self.cpu_util_without(cpu, task);
-            stats.group_runnable = stats.group_runnable - with.runnable + self.cpu_runnable_without(cpu, task);
+            let util = self.fair.cpu_util_without(self.features, rq, p);
+            stats.group_util = stats.group_util - u64::from(with.util) + util;
+            stats.group_runnable = stats.group_runnable - with.runnable + self.fair.cpu_runnable_without(cpu, p);
             stats.sum_nr_running -= own;
             stats.sum_h_nr_running -= own;
-            let is_idle = self.rqs[cpu].nr_running == own && self.rqs[cpu].idle_cpu_without(task);
+            let is_idle = rq.nr_running == own && rq.idle_cpu_without(task);
             stats.idle_cpus = stats.idle_cpus - with.idle_cpus + u32::from(is_idle);
         }
         stats
     }
+}
 
+impl SchedDomains {
     /// Returns the statistics of a group before any CPU is added.
     fn empty_stats(&self, group: &SchedGroup, is_asym: bool) -> SgLbStats {
         SgLbStats {
-            group_capacity: self.domains.capacities[group.capacity].capacity,
+            group_capacity: self.capacities[group.capacity].capacity,
             group_weight: group.group_weight,
             group_misfit_task_load: u64::from(is_asym),
             ..SgLbStats::default()
@@ -196,8 +201,14 @@ impl State {
     /// 4. Both with spare capacity: the group with more idle CPUs. Between NUMA nodes the task stays local
     ///    while few tasks run here and the difference is small.
     /// 5. Two groups imbalanced by affinity: the local one.
-    fn is_worth_leaving(&self, sd: DomainId, local: &IdlestCandidate, idlest: &IdlestCandidate, task: TaskId) -> bool {
-        let domain = &self.domains.domains[sd];
+    fn is_worth_leaving(
+        &self,
+        sd: DomainId,
+        local: &IdlestCandidate,
+        idlest: &IdlestCandidate,
+        allowed: &CpuMask,
+    ) -> bool {
+        let domain = &self.domains[sd];
         let is_numa = domain.flags.contains(SdFlags::NUMA);
         let imbalance_pct = u64::from(domain.imbalance_pct);
         let (here, there) = (&local.stats, &idlest.stats);
@@ -214,7 +225,7 @@ impl State {
             }
             GroupType::MisfitTask => local.max_capacity < idlest.max_capacity,
             GroupType::HasSpare => {
-                let stays_near = is_numa && self.allows_numa_imbalance(domain.imb_numa_nr, local, there, task);
+                let stays_near = is_numa && self.allows_numa_imbalance(domain.imb_numa_nr, local, there, allowed);
                 !stays_near && here.idle_cpus < there.idle_cpus
             }
             GroupType::Imbalanced | GroupType::AsymPacking | GroupType::SmtBalance => false,
@@ -228,9 +239,9 @@ impl State {
         imb_numa_nr: u32,
         local: &IdlestCandidate,
         there: &SgLbStats,
-        task: TaskId,
+        allowed: &CpuMask,
     ) -> bool {
-        let usable = self.domains.groups[local.group].span.weight_and(&self.tasks[task].cpus_allowed) as u32;
+        let usable = self.groups[local.group].span.weight_and(allowed) as u32;
         let imbalance = i64::from(local.stats.idle_cpus.abs_diff(there.idle_cpus));
         adjust_numa_imbalance(imbalance, local.stats.sum_nr_running + 1, imb_numa_nr.min(usable)) == 0
     }

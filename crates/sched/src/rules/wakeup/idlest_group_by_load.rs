@@ -128,7 +128,11 @@ impl State {
             ctx.op_counts.touch_read(cpu);
             sums.runnable += self.fair.runnable_load(CfsRqId::root(cpu));
             sums.with_sleepers += self.fair.root_cfs_rq(cpu).avg.load_avg;
-            let spare = self.rqs[cpu].cpu_capacity.saturating_sub(self.cpu_util_without(cpu, task));
+            let spare = self.rqs[cpu].cpu_capacity.saturating_sub(self.fair.cpu_util_without(
+                self.features,
+                &self.rqs[cpu],
+                &self.tasks[task],
+            ));
             sums.spare = sums.spare.max(spare);
         }
         let in_proportion = |load: u64| load * SCHED_CAPACITY_SCALE / capacity;

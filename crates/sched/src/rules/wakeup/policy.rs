@@ -121,9 +121,9 @@ impl State {
         let rq = &self.rqs[cpu];
         CpuSample {
             cpu,
-            is_idle: self.is_idle_for_wakeup(cpu),
+            is_idle: self.fair.is_idle_for_wakeup(&self.tunables, &self.rqs[cpu]),
             nr_running: rq.nr_running,
-            util: self.cpu_util_cfs(cpu),
+            util: self.fair.cpu_util_cfs(self.features, &self.rqs[cpu]),
             load: self.fair.cfs_rqs[CfsRqId::root(cpu)].avg.load_avg,
             capacity_orig: rq.cpu_capacity_orig,
             capacity: rq.cpu_capacity,

@@ -8,7 +8,7 @@ use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{AffineRule, WakeFlags, WakeKind, WakeupDecision};
 use crate::state::State;
 use crate::state::task::TaskState;
-use crate::state::topology::{DomainId, SdFlags};
+use crate::state::topology::{DomainId, SchedDomains, SdFlags};
 use crate::types::ids::{CpuId, TaskId};
 
 impl State {
@@ -68,7 +68,7 @@ impl State {
                 AffineRule::NoDomain
             };
         }
-        let (affine, widest) = self.wake_domains(&decision);
+        let (affine, widest) = self.domains.wake_domains(&decision);
         match affine {
             Some(_) if this_cpu == prev => decision.affine = AffineRule::SameCpu,
             Some(sd) => self.wake_affine(ctx, sd, &mut decision),
@@ -81,7 +81,9 @@ impl State {
         }
         Selection::Chosen(decision)
     }
+}
 
+impl SchedDomains {
     /// Returns the domain of the waker that decides an affine wake-up, or else the widest one that balances
     /// at this event.
     ///
@@ -94,8 +96,8 @@ impl State {
         let wants_affine = decision.affine == AffineRule::NoDomain;
         let occasion = decision.kind.domain_flag();
         let mut widest = None;
-        for sd in self.domains.chain(decision.waker) {
-            let domain = &self.domains.domains[sd];
+        for sd in self.chain(decision.waker) {
+            let domain = &self.domains[sd];
             if wants_affine && domain.flags.contains(SdFlags::WAKE_AFFINE) && domain.span.contains(decision.prev) {
                 return (Some(sd), None);
             }

@@ -85,7 +85,7 @@ impl State {
         for cpu in group.span.iter_and(&self.tasks[task].cpus_allowed) {
             ctx.charge(KernelOp::ScanCpu);
             ctx.op_counts.touch_read(cpu);
-            let has_only_idle_tasks = self.is_idle_but_for_idle_tasks(cpu);
+            let has_only_idle_tasks = self.fair.is_idle_but_for_idle_tasks(&self.tunables, &self.rqs[cpu]);
             if has_only_idle_tasks && !by_runnable {
                 return cpu;
             }

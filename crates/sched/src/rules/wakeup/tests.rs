@@ -183,7 +183,7 @@ impl WakeupTestMachine {
     }
 
     fn has_idle_cores(&self) -> bool {
-        self.sched.test_idle_cores(CpuId(0))
+        self.sched.domains.test_idle_cores(CpuId(0))
     }
 
     fn with_ctx<R>(&mut self, this_cpu: u32, act: impl FnOnce(&mut Sched, &mut Ctx<'_>) -> R) -> (R, DecisionLog) {
@@ -514,12 +514,20 @@ fn a_search_for_an_idle_core_in_vain_takes_the_hint_back() {
 #[test]
 fn a_core_becomes_idle_with_the_last_of_its_cpus() {
     let mut machine = smt().busy(&[1, 2]).cache(4, false);
-    machine.sched.update_idle_core(CpuId(0));
+    machine.sched.state.domains.update_idle_core(
+        &machine.sched.state.rqs,
+        &machine.sched.state.hotplug.active,
+        CpuId(0),
+    );
     assert!(!machine.has_idle_cores());
     machine.sched.rqs[CpuId(1)].curr = machine.sched.rqs[CpuId(1)].idle;
     machine.sched.rqs[CpuId(1)].nr_running = 0;
     // The runqueue of CPU 0 need not be idle yet, because it is about to be.
-    machine.sched.update_idle_core(CpuId(0));
+    machine.sched.state.domains.update_idle_core(
+        &machine.sched.state.rqs,
+        &machine.sched.state.hotplug.active,
+        CpuId(0),
+    );
     assert!(machine.has_idle_cores());
 }
 

@@ -8,9 +8,11 @@ use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{AffineRule, WakeupDecision};
 use crate::state::State;
 use crate::state::counters::DomainCounter;
+use crate::state::fair_tree::FairTree;
+use crate::state::rq::Rq;
 use crate::state::topology::DomainId;
 use crate::types::features::Feature;
-use crate::types::ids::{CfsRqId, CpuId};
+use crate::types::kernel_rules::KernelRules;
 
 impl State {
     /// Chooses the target of a wake-up between the waker's CPU and the previous one, which are different.
@@ -49,19 +51,11 @@ impl State {
         let is_prev_idle = self.rqs[prev].is_idle();
         if self.rqs[this_cpu].is_idle() && self.domains.cpus_share_cache(this_cpu, prev) {
             Some(if is_prev_idle { AffineRule::BothIdle } else { AffineRule::ThisIdle })
-        } else if decision.sync && self.runnable_tasks(this_cpu) == 1 {
+        } else if decision.sync && self.fair.runnable_tasks(&self.rules, &self.rqs[this_cpu]) == 1 {
             Some(AffineRule::SyncAlone)
         } else {
             is_prev_idle.then_some(AffineRule::PrevIdle)
         }
-    }
-
-    /// Number of runnable tasks of a CPU, without those whose dequeue was delayed.
-    fn runnable_tasks(&self, cpu: CpuId) -> u32 {
-        let (rq, fair) = (&self.rqs[cpu], &self.fair.cfs_rqs[CfsRqId::root(cpu)]);
-        let nr_delayed =
-            if self.rules.sync_wakeup_ignores_delayed { fair.h_nr_running - fair.h_nr_runnable } else { 0 };
-        rq.nr_running - nr_delayed
     }
 
     /// Compares the loads that both CPUs would have with the task, in proportion to the capacity that the
@@ -101,6 +95,15 @@ impl State {
         } else {
             AffineRule::NotLessLoad
         }
+    }
+}
+
+impl FairTree {
+    /// Number of runnable tasks of a CPU, without those whose dequeue was delayed.
+    fn runnable_tasks(&self, rules: &KernelRules, rq: &Rq) -> u32 {
+        let root = self.root_cfs_rq(rq.cpu);
+        let nr_delayed = if rules.sync_wakeup_ignores_delayed { root.h_nr_running - root.h_nr_runnable } else { 0 };
+        rq.nr_running - nr_delayed
     }
 }
 

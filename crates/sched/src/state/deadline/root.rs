@@ -6,11 +6,11 @@
 use crate::state::deadline::cpudeadline::CpuDl;
 use crate::state::deadline::entity::{DlEntity, time_before};
 use crate::state::rq::Rq;
-use crate::state::task::Task;
+use crate::state::task::{Task, Tasks};
 use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::getters::getters;
-use crate::types::ids::{CpuId, TaskId};
+use crate::types::ids::CpuId;
 
 /// State of deadline scheduling that all CPUs share: part of the kernel's `struct root_domain`.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ impl DlRoot {
     /// Redistributes the admitted bandwidth after a change of the number of active CPUs.
     // DIFFERS: when sched domains are rebuilt, fairlab distributes the admitted deadline bandwidth over the
     // active CPUs. 6.1 subtracts it a second time, so that less and less bandwidth can be reclaimed.
-    pub(crate) fn spread_admitted(&mut self, tasks: &Arena<TaskId, Task>, active: &CpuMask) {
+    pub(crate) fn spread_admitted(&mut self, tasks: &Tasks, active: &CpuMask) {
         let nr_cpus = active.weight() as u64;
         self.admitted_per_cpu = tasks.iter().map(|p| p.dl.dl_bw / nr_cpus).sum();
     }
@@ -82,7 +82,7 @@ impl DlRoot {
 
     /// Counts the bandwidth of fair servers in a new root domain: of servers that have started, on active CPUs
     /// (`__dl_server_attach_root()`). The servers are those of the first tasks, one for each CPU.
-    pub(crate) fn attach_servers(&mut self, tasks: &Arena<TaskId, Task>, active: &CpuMask) {
+    pub(crate) fn attach_servers(&mut self, tasks: &Tasks, active: &CpuMask) {
         let (mut counted, mut all) = (0, 0);
         for (cpu, p) in (0..active.nr_cpus()).map(CpuId::from_index).zip(tasks) {
             let is_counted = p.dl.server.is_server && active.contains(cpu);

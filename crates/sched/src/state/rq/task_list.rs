@@ -4,8 +4,7 @@
 //! Load balancing goes through it from the end, where the tasks are that have not run for the longest time.
 //! The links are stored in the tasks.
 
-use crate::state::task::Task;
-use crate::types::arena::Arena;
+use crate::state::task::Tasks;
 use crate::types::ids::TaskId;
 
 /// Neighbours of a task in the list.
@@ -36,7 +35,7 @@ impl TaskList {
     }
 
     /// Task before another one, towards the newest.
-    pub fn newer(tasks: &Arena<TaskId, Task>, task: TaskId) -> Option<TaskId> {
+    pub fn newer(tasks: &Tasks, task: TaskId) -> Option<TaskId> {
         tasks[task].links.newer
     }
 
@@ -46,7 +45,7 @@ impl TaskList {
     }
 
     /// Adds a task as the newest.
-    pub fn push_newest(&mut self, tasks: &mut Arena<TaskId, Task>, task: TaskId) {
+    pub fn push_newest(&mut self, tasks: &mut Tasks, task: TaskId) {
         tasks[task].links = TaskLinks { newer: None, older: self.newest };
         match self.newest {
             Some(second) => tasks[second].links.newer = Some(task),
@@ -56,7 +55,7 @@ impl TaskList {
     }
 
     /// Removes a task from any position.
-    pub fn remove(&mut self, tasks: &mut Arena<TaskId, Task>, task: TaskId) {
+    pub fn remove(&mut self, tasks: &mut Tasks, task: TaskId) {
         let TaskLinks { newer, older } = core::mem::take(&mut tasks[task].links);
         match newer {
             Some(newer) => tasks[newer].links.older = older,
@@ -70,7 +69,7 @@ impl TaskList {
 
     /// Makes a task that is in the list the newest.
     #[inline]
-    pub fn move_to_newest(&mut self, tasks: &mut Arena<TaskId, Task>, task: TaskId) {
+    pub fn move_to_newest(&mut self, tasks: &mut Tasks, task: TaskId) {
         if self.newest != Some(task) {
             self.remove(tasks, task);
             self.push_newest(tasks, task);
@@ -78,7 +77,7 @@ impl TaskList {
     }
 
     /// Tasks from the oldest to the newest.
-    pub fn iter_from_oldest<'a>(&self, tasks: &'a Arena<TaskId, Task>) -> impl Iterator<Item = TaskId> + 'a {
+    pub fn iter_from_oldest<'a>(&self, tasks: &'a Tasks) -> impl Iterator<Item = TaskId> + 'a {
         core::iter::successors(self.oldest, |task| tasks[*task].links.newer)
     }
 }

@@ -6,8 +6,7 @@
 use crate::state::prio::{MAX_RT_PRIO, Prio};
 use crate::state::rq::QUEUE_CAPACITY;
 use crate::state::rt::NO_PRIO;
-use crate::state::task::Task;
-use crate::types::arena::Arena;
+use crate::state::task::Tasks;
 use crate::types::ids::TaskId;
 use alloc::boxed::Box;
 use alloc::vec;
@@ -47,7 +46,7 @@ impl Default for RtPrioArray {
 
 impl RtPrioArray {
     /// Inserts a task behind the other tasks of its priority, or before them with `at_head`.
-    pub(crate) fn insert(&mut self, tasks: &mut Arena<TaskId, Task>, task: TaskId, at_head: bool) {
+    pub(crate) fn insert(&mut self, tasks: &mut Tasks, task: TaskId, at_head: bool) {
         let prio = tasks[task].prio();
         let queue = &mut self.queues[prio as usize];
         let links = if at_head {
@@ -68,7 +67,7 @@ impl RtPrioArray {
     }
 
     /// Removes a task from any position.
-    pub(crate) fn remove(&mut self, tasks: &mut Arena<TaskId, Task>, task: TaskId) {
+    pub(crate) fn remove(&mut self, tasks: &mut Tasks, task: TaskId) {
         let p = &mut tasks[task];
         let prio = p.prio();
         let RtLinks { before, behind } = core::mem::replace(&mut p.rt.links, RtLinks::NONE);
@@ -97,7 +96,7 @@ impl RtPrioArray {
     }
 
     /// All tasks, from the highest priority on, in the order of their queues.
-    pub(crate) fn iter<'a>(&'a self, tasks: &'a Arena<TaskId, Task>) -> impl Iterator<Item = TaskId> + 'a {
+    pub(crate) fn iter<'a>(&'a self, tasks: &'a Tasks) -> impl Iterator<Item = TaskId> + 'a {
         let behind = |&task: &TaskId| tasks[task].rt.links.behind;
         self.queues.iter().flat_map(move |queue| core::iter::successors(queue.head, behind))
     }

@@ -11,7 +11,7 @@ use crate::state::rq::Rq;
 use crate::state::rt::cpupri::CpuLevel;
 use crate::state::rt::queue::{PushableTasks, RtPrioArray};
 use crate::state::rt::{NO_PRIO, RtRoot};
-use crate::state::task::Task;
+use crate::state::task::{Task, Tasks};
 use crate::state::topology::RootDomain;
 use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
@@ -100,7 +100,7 @@ impl RtRq {
     }
 
     /// Moves a task to the tail or head of its priority (`requeue_task_rt()`).
-    pub(crate) fn requeue(&mut self, tasks: &mut Arena<TaskId, Task>, task: TaskId, at_head: bool) {
+    pub(crate) fn requeue(&mut self, tasks: &mut Tasks, task: TaskId, at_head: bool) {
         if tasks[task].rt.on_rq {
             self.queues.remove(tasks, task);
             self.queues.insert(tasks, task, at_head);

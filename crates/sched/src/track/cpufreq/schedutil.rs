@@ -74,7 +74,7 @@ impl State {
     fn sugov_next_freq_single(&mut self, policy: usize, cpu: CpuId, now: u64) -> u64 {
         let util = self.sugov_get_util(cpu, now);
         let rq = &self.rqs[cpu];
-        let is_capped = self.uclamp_used && rq.is_capped(self.cpu_util_cfs(cpu));
+        let is_capped = self.uclamp_used && rq.is_capped(self.fair.cpu_util_cfs(self.features, rq));
         let policy = &mut self.cpufreq.policies[policy];
         let before = *policy.sugov_mut();
         let all = self.tunables.changes.energy_inefficient;
@@ -124,7 +124,8 @@ impl State {
             return self.sugov_get_performance(cpu, now, max_cap);
         }
         let rq = &self.rqs[cpu];
-        let util = rq.effective_cpu_util(self.cpu_util_cfs(cpu), UtilType::Frequency, None, self.uclamp_used);
+        let util_cfs = self.fair.cpu_util_cfs(self.features, rq);
+        let util = rq.effective_cpu_util(util_cfs, UtilType::Frequency, None, self.uclamp_used);
         let sg_cpu = &mut self.cpufreq.cpus[cpu];
         sg_cpu.bw_dl = rq.dl.cpu_bw();
         let Some(boost) = sg_cpu.apply_boost(now, self.tick_ns, rq.cpu_capacity_orig) else { return util };
@@ -133,7 +134,8 @@ impl State {
 
     /// Performance that a CPU requests in 6.12, with its boost for I/O relative to `max_cap`.
     fn sugov_get_performance(&mut self, cpu: CpuId, now: u64, max_cap: Capacity) -> u64 {
-        let mut request = self.rqs[cpu].perf_request(self.cpu_util_cfs_boost(cpu), self.uclamp_used);
+        let rq = &self.rqs[cpu];
+        let mut request = rq.perf_request(self.fair.cpu_util_cfs_boost(self.features, rq), self.uclamp_used);
         let sg_cpu = &mut self.cpufreq.cpus[cpu];
         request.util = request.util.max(sg_cpu.apply_boost(now, self.tick_ns, max_cap).unwrap_or(0));
         sg_cpu.bw_dl = request.min;

@@ -104,7 +104,7 @@ fn a_domain_without_governor_has_its_frequency_from_the_boot_on() {
     sched.set_frequency_domain(domain(0..1, Governor::Fixed { khz: 729_000 })).expect("a domain");
     assert_eq!(sched.frequency_khz(CpuId(0)), Some(1_200_000));
     sched.boot(START);
-    assert_eq!((sched.frequency_khz(CpuId(0)), sched.rq(CpuId(0)).freq_capacity), (Some(729_000), 622));
+    assert_eq!((sched.frequency_khz(CpuId(0)), sched.rqs[CpuId(0)].freq_capacity), (Some(729_000), 622));
     assert_eq!(ask(&mut sched, 0, 10_000, 1024), []);
 }
 
@@ -115,7 +115,7 @@ fn a_quarter_more_than_is_used_is_asked_for_and_all_cpus_of_the_domain_change() 
     sched.boot(START);
     // 1.25 * 491 is less than 622 (729 of 1200 MHz), 1.25 * 499 is more.
     assert_eq!(ask(&mut sched, 0, 0, 491), [(0, 622), (1, 622)]);
-    assert_eq!(sched.rq(CpuId(1)).freq_capacity, 622);
+    assert_eq!(sched.rqs[CpuId(1)].freq_capacity, 622);
     assert_eq!(ask(&mut sched, 0, 1000, 499), [(0, 819), (1, 819)]);
 }
 

@@ -74,10 +74,7 @@ impl State {
         let is_attached = entity.avg.last_update_time != 0;
         let mut refreshed = false;
         if is_attached && !how.skip_age {
-            refreshed = advance_entity(ctx, entity, queue.curr == Some(se), now, scale);
-            if refreshed && self.features.has(Feature::UtilEst) {
-                entity.avg.util_est.enqueued &= !UTIL_AVG_UNCHANGED;
-            }
+            refreshed = advance_entity(ctx, self.features, entity, queue.curr == Some(se), now, scale);
         }
         let below = entity.my_q();
         let advanced = advance_cfs_rq(ctx, queue, now, scale);
@@ -108,21 +105,6 @@ impl State {
                 self.update_tg_load_avg(ctx, cfs_rq);
             }
         }
-    }
-
-    /// Advances an entity that may be runnable. Returns whether its averages were refreshed.
-    ///
-    /// Models `__update_load_avg_se()`.
-    #[cfg(test)]
-    pub(crate) fn update_load_avg_se(&mut self, ctx: &mut Ctx<'_>, now: u64, cfs_rq: CfsRqId, id: EntityId) -> bool {
-        let queue = &self.fair.cfs_rqs[cfs_rq];
-        let scale = self.rqs[queue.cpu].contribution_scale(&self.tunables);
-        let se = &mut self.fair.entities[id];
-        let refreshed = advance_entity(ctx, se, queue.curr == Some(id), now, scale);
-        if refreshed && self.features.has(Feature::UtilEst) {
-            se.avg.util_est.enqueued &= !UTIL_AVG_UNCHANGED;
-        }
-        refreshed
     }
 
     /// Adds the averages of an entity that arrives on a cfs_rq.
@@ -312,8 +294,9 @@ fn advance_sum(
 
 /// Advances an entity that may be runnable. Returns whether its averages were refreshed.
 #[inline]
-fn advance_entity(
+pub(crate) fn advance_entity(
     ctx: &mut Ctx<'_>,
+    features: FeatureSet,
     se: &mut SchedEntity,
     running: bool,
     now: u64,
@@ -323,6 +306,9 @@ fn advance_entity(
     let refreshed = advance_sum(ctx, &mut se.avg, now, what, scale);
     if refreshed {
         se.avg.refresh(se.weight());
+        if features.has(Feature::UtilEst) {
+            se.avg.util_est.enqueued &= !UTIL_AVG_UNCHANGED;
+        }
     }
     refreshed
 }

@@ -2,6 +2,8 @@
 //! Clock of load tracking, step by step, with the averages that follow it, against recordings.
 
 use crate::golden::{CPU, GoldenTestMachine, columns, compared, number, numbers, recording, steps};
+use crate::state::State;
+use crate::track::pelt::attach::advance_entity;
 use crate::types::ids::{CfsRqId, EntityId, TaskId};
 use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::types::units::{SCHED_CAPACITY_SCALE, cap_scale};
@@ -64,13 +66,13 @@ impl OneTask {
         let (cfs_rq, entity) = (CfsRqId::root(CPU), self.entity);
         let has_rt = self.has_rt && !sched.rqs[CPU].is_idle_task_running();
         self.rig.with(|sched, ctx| {
-            sched.update_load_avg_se(ctx, now, cfs_rq, entity);
-            {
-                let scale = sched.rqs[CPU].contribution_scale(&sched.tunables);
-                sched.fair.cfs_rqs[cfs_rq].update_load_avg(ctx, now, scale)
-            };
-            sched.state.rqs[CPU].update_rt_rq_load_avg(ctx, &sched.state.tunables, now, has_rt);
-            sched.state.rqs[CPU].update_dl_rq_load_avg(ctx, &sched.state.tunables, now, false);
+            let State { rqs, fair, tunables, features, .. } = &mut sched.state;
+            let (rq, queue) = (&mut rqs[CPU], &mut fair.cfs_rqs[cfs_rq]);
+            let scale = rq.contribution_scale(tunables);
+            advance_entity(ctx, *features, &mut fair.entities[entity], queue.curr == Some(entity), now, scale);
+            queue.update_load_avg(ctx, now, scale);
+            rq.update_rt_rq_load_avg(ctx, tunables, has_rt);
+            rq.update_dl_rq_load_avg(ctx, tunables, false);
         });
     }
 

@@ -3,6 +3,7 @@
 //! of other classes.
 
 use crate::golden::{CPU, GoldenTestMachine, avg_columns, avg_from, columns, compared, number, recording, steps};
+use crate::track::pelt::attach::advance_entity;
 use crate::track::pelt::other::{update_irq, update_thermal};
 use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
@@ -56,7 +57,7 @@ fn averages_of_entities() {
                 if blocked != 0 {
                     sched.fair.update_load_avg_blocked_se(ctx, now, entity)
                 } else {
-                    sched.update_load_avg_se(ctx, now, cfs_rq, entity)
+                    advance_entity(ctx, sched.features, &mut sched.fair.entities[entity], is_curr != 0, now, None)
                 }
             });
             check(&line, index, (actual, &rig.sched.fair.entities[entity].avg), (refreshed, expected));
@@ -101,14 +102,14 @@ fn averages_of_other_classes_of_interrupts_and_of_heat() {
             let [now, amount, frequency, capacity, refreshed, expected @ ..] = columns::<13>(step);
             let actual = match line["kind"].as_str().expect("a kind") {
                 "rt" => rig.with(|sched, ctx| {
-                    let actual =
-                        sched.state.rqs[CPU].update_rt_rq_load_avg(ctx, &sched.state.tunables, now, amount != 0);
+                    sched.state.rqs[CPU].clock_pelt = now;
+                    let actual = sched.state.rqs[CPU].update_rt_rq_load_avg(ctx, &sched.state.tunables, amount != 0);
                     avg = sched.rqs[CPU].avg_rt;
                     actual
                 }),
                 "dl" => rig.with(|sched, ctx| {
-                    let actual =
-                        sched.state.rqs[CPU].update_dl_rq_load_avg(ctx, &sched.state.tunables, now, amount != 0);
+                    sched.state.rqs[CPU].clock_pelt = now;
+                    let actual = sched.state.rqs[CPU].update_dl_rq_load_avg(ctx, &sched.state.tunables, amount != 0);
                     avg = sched.rqs[CPU].avg_dl;
                     actual
                 }),

@@ -7,7 +7,6 @@
 
 use crate::interface::ctx::Ctx;
 use crate::state::rq::Rq;
-use crate::state::task::SchedClass;
 use crate::track::pelt::attach::advance;
 use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::types::tunables::{PeltScaling, Tunables};
@@ -50,27 +49,15 @@ pub(crate) fn update_irq(
 }
 
 impl Rq {
-    /// Advances the real-time average to `now`.
-    pub(crate) fn update_rt_rq_load_avg(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        tunables: &Tunables,
-        now: u64,
-        running: bool,
-    ) -> bool {
-        let scale = self.contribution_scale(tunables);
+    /// Advances the real-time average.
+    pub(crate) fn update_rt_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, tunables: &Tunables, running: bool) -> bool {
+        let (now, scale) = (self.rq_clock_pelt(), self.contribution_scale(tunables));
         advance(ctx, &mut self.avg_rt, now, constant(u64::from(running)), 1, scale)
     }
 
-    /// Advances the deadline average to `now`.
-    pub(crate) fn update_dl_rq_load_avg(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        tunables: &Tunables,
-        now: u64,
-        running: bool,
-    ) -> bool {
-        let scale = self.contribution_scale(tunables);
+    /// Advances the deadline average.
+    pub(crate) fn update_dl_rq_load_avg(&mut self, ctx: &mut Ctx<'_>, tunables: &Tunables, running: bool) -> bool {
+        let (now, scale) = (self.rq_clock_pelt(), self.contribution_scale(tunables));
         advance(ctx, &mut self.avg_dl, now, constant(u64::from(running)), 1, scale)
     }
 
@@ -82,18 +69,9 @@ impl Rq {
         update_irq(&mut self.avg_irq, self.clock, running_ns, scale, by_time)
     }
 
-    /// Advances the thermal average to the task clock, slowed by the tunable shift.
-    ///
-    /// Without [`State::set_thermal_tracking`] there is no such average, as in a kernel that is built without it.
-    pub(crate) fn update_thermal_load_avg(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        tunables: &Tunables,
-        tracks_thermal: bool,
-    ) -> bool {
-        if !tracks_thermal {
-            return false;
-        }
+    /// Advances the thermal average to the task clock, slowed by the tunable shift. Without
+    /// [`State::set_thermal_tracking`](crate::state::State::set_thermal_tracking) no caller does.
+    pub(crate) fn update_thermal_load_avg(&mut self, ctx: &mut Ctx<'_>, tunables: &Tunables) -> bool {
         let shift = tunables.thermal_decay_shift;
         ctx.charge(KernelOp::PeltUpdate);
         update_thermal(&mut self.avg_thermal, self.clock_task >> shift, self.thermal_pressure)
@@ -106,22 +84,5 @@ impl Rq {
             || self.avg_dl.util_avg > 0
             || self.avg_thermal.load_avg > 0
             || self.avg_irq.util_avg > 0
-    }
-
-    /// Decays the averages of other classes than that of the running task, interrupts and thermal pressure. Returns whether
-    /// any was refreshed.
-    pub(crate) fn update_blocked_others(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        tunables: &Tunables,
-        tracks_thermal: bool,
-        running: SchedClass,
-    ) -> bool {
-        let now = self.rq_clock_pelt();
-        let rt = self.update_rt_rq_load_avg(ctx, tunables, now, running == SchedClass::RealTime);
-        let dl = self.update_dl_rq_load_avg(ctx, tunables, now, running == SchedClass::Deadline);
-        let thermal = self.update_thermal_load_avg(ctx, tunables, tracks_thermal);
-        let irq = self.update_irq_load_avg(ctx, tunables, 0);
-        rt || dl || thermal || irq
     }
 }

@@ -102,8 +102,8 @@ fn a_change_of_parameters_is_admitted_for_the_difference() {
     assert_eq!(machine.sched.dl_root.total_bw(), to_ratio(10, 9));
     assert_eq!(set(&mut machine, dl(9600 * US, 10 * MS, 10 * MS)), Err(PolicyError::NoBandwidth));
     assert_eq!(machine.sched.dl_root.total_bw(), to_ratio(10, 9));
-    assert_eq!(machine.sched.rq(CPU).dl.this_bw(), to_ratio(10, 9));
-    assert_eq!(machine.sched.rq(CPU).dl.running_bw(), to_ratio(10, 9));
+    assert_eq!(machine.sched.rqs[CPU].dl.this_bw(), to_ratio(10, 9));
+    assert_eq!(machine.sched.rqs[CPU].dl.running_bw(), to_ratio(10, 9));
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn who_leaves_the_class_is_counted_until_its_zero_lag_time() {
     machine.run_until(START + MS);
     machine.on(CPU, |sched, ctx| sched.set_policy(ctx, task, Policy::Normal)).unwrap();
     let bandwidths = |machine: &DlTestMachine| {
-        let dl = &machine.sched.rq(CPU).dl;
+        let dl = &machine.sched.rqs[CPU].dl;
         (machine.sched.dl_root.total_bw(), dl.this_bw(), dl.running_bw())
     };
     assert_eq!(bandwidths(&machine), (to_ratio(10, 4), 0, 0));
@@ -151,7 +151,7 @@ fn who_ends_frees_its_bandwidth_at_its_zero_lag_time() {
     machine.run_until(START + 2500 * US - 1);
     assert_eq!(machine.sched.dl_root.total_bw(), to_ratio(10, 4));
     machine.run_until(START + 2500 * US);
-    let dl = &machine.sched.rq(CPU).dl;
+    let dl = &machine.sched.rqs[CPU].dl;
     assert_eq!((machine.sched.dl_root.total_bw(), dl.this_bw(), dl.running_bw()), (0, 0, 0));
 }
 
@@ -177,7 +177,7 @@ fn after_any_changes_the_sums_are_those_of_the_tasks() {
             let deadline = here.filter(|task| task.cpu == cpu && matches!(task.policy, Policy::Deadline { .. }));
             let sum: u64 = deadline.map(|task| task.dl.dl_bw).sum();
             assert_eq!(
-                (machine.sched.rq(cpu).dl.this_bw(), machine.sched.rq(cpu).dl.running_bw()),
+                (machine.sched.rqs[cpu].dl.this_bw(), machine.sched.rqs[cpu].dl.running_bw()),
                 (sum, sum),
                 "step {step}"
             );

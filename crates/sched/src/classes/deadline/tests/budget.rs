@@ -123,15 +123,15 @@ fn who_sleeps_stays_active_until_its_zero_lag_time() {
     // 3 ms of budget are left: at 4 ms in 10 they would last for 7.5 ms until the deadline.
     machine.run_until(START + 2500 * US - 1);
     assert!(entity(&machine, task).is_non_contending);
-    assert_eq!(machine.sched.rq(CPU).dl.running_bw(), bw);
+    assert_eq!(machine.sched.rqs[CPU].dl.running_bw(), bw);
     machine.run_until(START + 2500 * US);
     assert!(!entity(&machine, task).is_non_contending);
-    assert_eq!(machine.sched.rq(CPU).dl.running_bw(), 0);
-    assert_eq!(machine.sched.rq(CPU).dl.this_bw(), bw);
-    assert_eq!(machine.sched.rq(CPU).dl.cpu_bw(), 0);
+    assert_eq!(machine.sched.rqs[CPU].dl.running_bw(), 0);
+    assert_eq!(machine.sched.rqs[CPU].dl.this_bw(), bw);
+    assert_eq!(machine.sched.rqs[CPU].dl.cpu_bw(), 0);
     machine.run_until(START + 51 * MS);
-    assert_eq!(machine.sched.rq(CPU).dl.running_bw(), bw);
-    assert_eq!(machine.sched.rq(CPU).dl.cpu_bw(), 409);
+    assert_eq!(machine.sched.rqs[CPU].dl.running_bw(), bw);
+    assert_eq!(machine.sched.rqs[CPU].dl.cpu_bw(), 409);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn who_wakes_up_before_its_zero_lag_time_was_active_all_the_time() {
     let task = sleeper(&mut machine, dl(4 * MS, 10 * MS, 10 * MS), MS, START + 2 * MS);
     machine.run_until(START + 3 * MS);
     assert!(!entity(&machine, task).is_non_contending);
-    assert_eq!(machine.sched.rq(CPU).dl.running_bw(), entity(&machine, task).dl_bw);
+    assert_eq!(machine.sched.rqs[CPU].dl.running_bw(), entity(&machine, task).dl_bw);
 }
 
 #[test]

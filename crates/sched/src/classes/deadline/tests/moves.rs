@@ -52,7 +52,7 @@ fn who_may_use_one_cpu_only_is_neither_pushed_nor_pulled() {
         })
         .collect();
     machine.run_until(START + MS);
-    assert!(!machine.sched.rq(A).dl.overloaded());
+    assert!(!machine.sched.rqs[A].dl.overloaded());
     assert_eq!(running(&machine)[0], pinned[0]);
     assert!(machine.sched.is_idle_task_running(B));
 }
@@ -83,9 +83,9 @@ fn a_wakeup_that_ends_in_a_push_counts_as_remote() {
     machine.release(START + 153 * MS, late, Job { work: MS, due: u64::MAX });
     machine.run_until(START + 153 * MS - 1);
     assert_eq!((machine.sched.curr(A), machine.sched.task(late).cpu), (early, A));
-    let before = machine.sched.rq(A).stats;
+    let before = machine.sched.rqs[A].stats;
     machine.run_until(START + 153 * MS);
-    let after = machine.sched.rq(A).stats;
+    let after = machine.sched.rqs[A].stats;
     assert_eq!(machine.sched.task(late).cpu, B);
     assert_eq!(after.ttwu_count, before.ttwu_count + 1);
     assert_eq!(after.ttwu_local, before.ttwu_local);
@@ -125,10 +125,10 @@ fn a_timer_that_is_started_elsewhere_expires_there() {
     let timer = Timer::DlInactive(TaskId(0));
     machine.on(A, |sched, ctx| sched.start_timer(ctx, timer, START + MS));
     machine.on(B, |sched, ctx| sched.start_timer(ctx, timer, START + 2 * MS));
-    assert!(!machine.sched.rq(A).timers.is_queued(timer));
-    assert!(machine.sched.rq(B).timers.is_queued(timer));
+    assert!(!machine.sched.rqs[A].timers.is_queued(timer));
+    assert!(machine.sched.rqs[B].timers.is_queued(timer));
     machine.run_until(START + 3 * MS);
-    assert!(!machine.sched.rq(B).timers.is_active(timer));
+    assert!(!machine.sched.rqs[B].timers.is_active(timer));
 }
 
 #[test]

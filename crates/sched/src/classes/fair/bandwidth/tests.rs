@@ -226,7 +226,7 @@ fn a_group_that_has_used_its_quota_leaves_the_cpu_with_everything_below() {
     assert!(!machine.is_idle(CPU0));
     machine.tick_at(CPU0, ms(1004));
     assert!(machine.is_idle(CPU0));
-    assert_eq!(machine.sched.rq(CPU0).nr_running, 0);
+    assert_eq!(machine.sched.rqs[CPU0].nr_running, 0);
     assert_eq!(machine.sched.fair.root_cfs_rq(CPU0).h_nr_running, 0);
     assert_eq!(machine.cfs_rq(top, CPU0).h_nr_running, 1, "the task is still the group's");
     assert_eq!(machine.cfs_rq(top, CPU0).runtime_remaining, -1_000_000, "what was used too much is owed");

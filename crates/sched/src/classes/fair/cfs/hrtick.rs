@@ -12,8 +12,8 @@ impl State {
     pub(super) fn hrtick_start_cfs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
         if self.fair.cfs_rqs[CfsRqId::root(cpu)].h_nr_running > 1 {
             let se = self.tasks[task].se;
-            let slice =
-                self.fair.sched_slice(&self.tasks, self.features, &self.tunables, self.fair.entities[se].cfs_rq, se);
+            let cfs_rq = self.fair.entities[se].cfs_rq;
+            let slice = self.fair.sched_slice(&self.tasks, self.features, &self.tunables, cfs_rq, se);
             self.hrtick_start_slice(ctx, cpu, task, slice);
         }
     }

@@ -34,30 +34,22 @@ impl State {
     /// 3. Virtual runtime never decreases, unless the entity slept so long that the comparison is
     ///    meaningless.
     pub(crate) fn place_entity_cfs(&mut self, cfs_rq: CfsRqId, se: EntityId, why: Placement) {
-        let mut vruntime = self.fair.cfs_rqs[cfs_rq].min_vruntime;
+        let Self { fair, tasks, tunables, features, .. } = self;
+        let queue = &fair.cfs_rqs[cfs_rq];
+        let (now, mut vruntime) = (self.rqs[queue.cpu].clock_task, queue.min_vruntime);
         match why {
-            Placement::Initial if self.features.has(Feature::StartDebit) => {
-                vruntime = vruntime.wrapping_add(self.fair.sched_vslice(
-                    &self.tasks,
-                    self.features,
-                    &self.tunables,
-                    cfs_rq,
-                    se,
-                ));
+            Placement::Initial if features.has(Feature::StartDebit) => {
+                vruntime = vruntime.wrapping_add(fair.sched_vslice(tasks, *features, tunables, cfs_rq, se));
             }
             Placement::Initial => {}
             Placement::Wakeup => {
-                let credit = if self.fair.se_is_idle(&self.tasks, se) {
-                    self.tunables.min_granularity_ns
-                } else {
-                    self.tunables.latency_ns
-                };
-                let is_gentle = self.features.has(Feature::GentleFairSleepers);
+                let is_idle = fair.se_is_idle(tasks, se);
+                let credit = if is_idle { tunables.min_granularity_ns } else { tunables.latency_ns };
+                let is_gentle = features.has(Feature::GentleFairSleepers);
                 vruntime = vruntime.wrapping_sub(if is_gentle { credit / 2 } else { credit });
             }
         }
-        let now = self.rqs[self.fair.cfs_rqs[cfs_rq].cpu].clock_task;
-        let se = &mut self.fair.entities[se];
+        let se = &mut fair.entities[se];
         let is_long_sleeper = se.exec_start != 0 && now.saturating_sub(se.exec_start) > LONG_SLEEP_NS;
         if is_long_sleeper || vruntime_before(se.vruntime, vruntime) {
             se.vruntime = vruntime;

@@ -4,10 +4,9 @@
 //! Models `__sched_period()`, `sched_slice()` and `sched_vslice()` (6.1).
 
 use crate::state::fair_tree::FairTree;
-use crate::state::task::Task;
-use crate::types::arena::Arena;
+use crate::state::task::Tasks;
 use crate::types::features::{Feature, FeatureSet};
-use crate::types::ids::{CfsRqId, EntityId, TaskId};
+use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::tunables::Tunables;
 use crate::types::weight::{calc_delta, calc_delta_fair};
 
@@ -31,7 +30,7 @@ impl FairTree {
     ///    least the idle minimal granularity.
     pub(crate) fn sched_slice(
         &mut self,
-        tasks: &Arena<TaskId, Task>,
+        tasks: &Tasks,
         features: FeatureSet,
         tunables: &Tunables,
         cfs_rq: CfsRqId,
@@ -71,7 +70,7 @@ impl FairTree {
     /// Returns the slice in virtual time, in ns.
     pub(crate) fn sched_vslice(
         &mut self,
-        tasks: &Arena<TaskId, Task>,
+        tasks: &Tasks,
         features: FeatureSet,
         tunables: &Tunables,
         cfs_rq: CfsRqId,

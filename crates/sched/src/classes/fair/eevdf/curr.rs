@@ -64,10 +64,11 @@ impl State {
 
     /// Makes a task and the group entities above it the running ones (`set_next_task_fair()`).
     pub(in crate::classes::fair) fn set_next_task_eevdf(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        if self.tasks[task].is_queued() {
-            self.move_to_newest(task);
+        let p = &self.tasks[task];
+        let mut entity = Some(p.se);
+        if p.is_queued() {
+            self.rqs[p.cpu].cfs_tasks.move_to_newest(&mut self.tasks, task);
         }
-        let mut entity = Some(self.tasks[task].se);
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.fair.place_of(se);
             self.set_next_entity_eevdf(ctx, cfs_rq, se);

@@ -48,7 +48,7 @@ impl State {
 
     /// Completes the pick of a task, which has become the running one.
     fn finish_pick_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        self.move_to_newest(task);
+        self.rqs[cpu].cfs_tasks.move_to_newest(&mut self.tasks, task);
         if self.features.has(Feature::Hrtick) {
             self.hrtick_start_eevdf(ctx, cpu, task);
         }

@@ -11,15 +11,36 @@ use crate::interface::eevdf::{
 use crate::interface::lag::{EntityLag, LagMoment, QueueLag, VirtualTimesSnapshot};
 use crate::interface::probe::Event;
 use crate::state::State;
+use crate::state::deadline::DlEntity;
 use crate::state::fair_tree::FairTree;
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::rq::virtual_time::{RunningEntity, VirtualTime};
-use crate::state::task::{SchedClass, Task};
-use crate::types::arena::Arena;
+use crate::state::task::{SchedClass, Task, Tasks};
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 
 impl State {
+    /// Returns the present state of the fair server of a CPU, as of the last update, with its last step; `None` if it has
+    /// not started yet.
+    pub fn server_snapshot(&self, cpu: CpuId, last_step: ServerStep) -> Option<ServerRecord> {
+        let dl = &self.tasks[fair_server(cpu)].dl;
+        dl.server.is_server.then(|| dl.server_record(cpu, last_step))
+    }
+
+    /// Whether the fair server of a CPU is active: fair tasks are queued, and it waits, runs them or has used up its budget.
+    pub fn is_server_active(&self, cpu: CpuId) -> bool {
+        self.tasks[fair_server(cpu)].dl.server.is_active
+    }
+
+    /// Whether EEVDF may pick a task now, or could if it were queued: its entity has received no more service than it is
+    /// due.
+    pub fn is_eligible(&self, task: TaskId) -> bool {
+        let se = self.tasks[task].se;
+        self.fair.entity_eligible(self.fair.entities[se].cfs_rq, se)
+    }
+}
+
+impl DlEntity {
     /// Reports a step of a CPU's fair server, if an observer wants it. The pick of a task is reported in any case.
     #[inline]
     pub(crate) fn report_server(&self, ctx: &mut Ctx<'_>, cpu: CpuId, step: ServerStep) {
@@ -36,35 +57,15 @@ impl State {
     #[cold]
     #[inline(never)]
     fn server_record(&self, cpu: CpuId, step: ServerStep) -> ServerRecord {
-        let dl = &self.tasks[fair_server(cpu)].dl;
         ServerRecord {
             cpu,
             step,
-            runtime_ns: dl.runtime,
-            max_runtime_ns: dl.dl_runtime,
-            period_ns: dl.dl_period,
-            deadline: dl.deadline,
-            waits_until: dl.server.is_armed.then(|| dl.latest_start()),
+            runtime_ns: self.runtime,
+            max_runtime_ns: self.dl_runtime,
+            period_ns: self.dl_period,
+            deadline: self.deadline,
+            waits_until: self.server.is_armed.then(|| self.latest_start()),
         }
-    }
-
-    /// Returns the present state of the fair server of a CPU, as of the last update, with its last step; `None` if it has
-    /// not started yet.
-    pub fn server_snapshot(&self, cpu: CpuId, last_step: ServerStep) -> Option<ServerRecord> {
-        let dl = &self.tasks[fair_server(cpu)].dl;
-        dl.server.is_server.then(|| self.server_record(cpu, last_step))
-    }
-
-    /// Whether the fair server of a CPU is active: fair tasks are queued, and it waits, runs them or has used up its budget.
-    pub fn is_server_active(&self, cpu: CpuId) -> bool {
-        self.tasks[fair_server(cpu)].dl.server.is_active
-    }
-
-    /// Whether EEVDF may pick a task now, or could if it were queued: its entity has received no more service than it is
-    /// due.
-    pub fn is_eligible(&self, task: TaskId) -> bool {
-        let se = self.tasks[task].se;
-        self.fair.entity_eligible(self.fair.entities[se].cfs_rq, se)
     }
 }
 
@@ -178,14 +179,7 @@ impl FairTree {
 
     /// Reports whether a woken task preempts the running one.
     #[cold]
-    pub(super) fn report_preemption(
-        &self,
-        ctx: &mut Ctx<'_>,
-        rq: &Rq,
-        tasks: &Arena<TaskId, Task>,
-        task: TaskId,
-        rule: PreemptRule,
-    ) {
+    pub(super) fn report_preemption(&self, ctx: &mut Ctx<'_>, rq: &Rq, tasks: &Tasks, task: TaskId, rule: PreemptRule) {
         let curr = rq.curr;
         let (running, woken) = self.find_matching_se(tasks[curr].se, tasks[task].se);
         let cfs_rq = self.entities[woken].cfs_rq;
