@@ -181,7 +181,10 @@ pub(crate) fn fill_cfs_rq(
         if Some(index) == curr {
             queue.curr = Some(id);
         } else {
-            rig.sched.insert_into_timeline(cfs_rq, id);
+            match rig.sched.rules.fair_is_eevdf {
+                false => rig.sched.fair.insert_into_timeline_cfs(cfs_rq, id),
+                true => rig.sched.fair.insert_into_timeline_eevdf(cfs_rq, id),
+            }
         }
     }
     assert_eq!(ids.len(), nr + 1, "one entity more than are queued");

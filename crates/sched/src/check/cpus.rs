@@ -46,7 +46,7 @@ fn count(sched: &Sched, id: TaskId, task: &Task, recount: &mut CpuRecount) {
             recount.nr_fair += 1;
             // A task whose dequeue is delayed sleeps, and does not count.
             if !sched.fair.entities[task.se].is_delayed {
-                recount.util_est = recount.util_est.wrapping_add(sched.task_avg(id).util_est.estimate() as u32);
+                recount.util_est = recount.util_est.wrapping_add(sched.entity(id).avg.util_est.estimate() as u32);
             }
         }
         // A throttled task is queued as a task, but not in the queue of its class.
@@ -76,7 +76,7 @@ fn check_task(sched: &Sched, id: TaskId, task: &Task) -> CheckResult {
         return Ok(());
     }
     ensure!(
-        !task.is_queued() || task.reported_throttled_by == sched.throttled_by(id),
+        !task.is_queued() || task.reported_throttled_by == sched.state.fair.throttled_by(&sched.state.rqs, task),
         "{id:?} is throttled or not, and the last event says the opposite: {task:?}"
     );
     let is_fair_queued = task.is_queued() && task.class == SchedClass::Fair;

@@ -36,8 +36,8 @@ pub(crate) fn check(sched: &Sched, recounts: &mut alloc::vec::Vec<FairRecount>) 
         check_timeline(sched, id, cfs_rq)?;
         check_marks(sched, id, cfs_rq)?;
         check_average(id, cfs_rq)?;
-        if let Some(virtual_time) = sched.virtual_time(id) {
-            check_lags(sched, id, cfs_rq, virtual_time)?;
+        if sched.rules.fair_is_eevdf {
+            check_lags(sched, id, cfs_rq, &cfs_rq.virtual_time)?;
         }
     }
     for (index, se) in sched.fair.entities.iter().enumerate() {

@@ -50,7 +50,7 @@ impl State {
         // 6.12 counts the clamps of a task afterwards.
         let is_after = self.rules.counts_clamps_after_enqueue;
         if !is_after {
-            self.uclamp_rq_inc(cpu, task);
+            self.rqs[cpu].uclamp_inc(&mut self.tasks[task], &self.fair.groups, self.uclamp_used);
         }
         match class {
             SchedClass::Fair => self.enqueue_task_fair(ctx, cpu, task, flags),
@@ -60,10 +60,10 @@ impl State {
             SchedClass::Idle => unreachable!("tasks of this class are never enqueued: {task:?}"),
         }
         if is_after && !self.fair.entities[self.tasks[task].se].is_delayed {
-            self.uclamp_rq_inc(cpu, task);
+            self.rqs[cpu].uclamp_inc(&mut self.tasks[task], &self.fair.groups, self.uclamp_used);
         }
         if self.has_throttled {
-            self.report_throttling(ctx, task);
+            self.fair.report_throttling(ctx, &self.rqs, &mut self.tasks, task);
         }
     }
 
@@ -160,8 +160,8 @@ impl State {
         ctx.report(Event::Migrate { task, from, to, on: ctx.cpu });
         if from != to && class == SchedClass::Fair {
             if state == TaskState::Waking && !self.rules.keeps_vruntime_absolute {
-                let min_vruntime = self.fair.cfs_rqs[self.fair.entities[se].cfs_rq].min_vruntime;
-                self.fair.entities[se].make_vruntime_relative(min_vruntime);
+                let entity = &mut self.fair.entities[se];
+                entity.make_vruntime_relative(self.fair.cfs_rqs[entity.cfs_rq].min_vruntime);
             }
             if !is_migrating {
                 ctx.op_counts.touch_write(from);
@@ -173,20 +173,6 @@ impl State {
         if from != to && class == SchedClass::Deadline {
             self.migrate_task_rq_dl(ctx, task);
         }
-        self.place_task_on(ctx, task, to);
-    }
-
-    /// Assigns a task to a CPU (`__set_task_cpu()`).
-    pub(crate) fn place_task_on(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
-        let p = &mut self.tasks[task];
-        p.cpu = cpu;
-        p.wake_cpu = cpu;
-        let (se, group) = (p.se, p.group);
-        let cfs_rq = self.fair.cfs_rq_of_group(group, cpu);
-        let parent = self.fair.group_entity(group, cpu);
-        self.fair.set_task_rq_fair(ctx, self.features, se, cfs_rq);
-        let depth = parent.map_or(0, |parent| self.fair.entities[parent].depth + 1);
-        let entity = &mut self.fair.entities[se];
-        (entity.cfs_rq, entity.parent, entity.depth) = (cfs_rq, parent, depth);
+        self.fair.place_task_on(ctx, self.features, &mut self.tasks[task], to);
     }
 }

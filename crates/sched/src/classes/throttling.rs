@@ -12,47 +12,19 @@ use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::state::State;
 use crate::state::fair_tree::FairTree;
+use crate::state::rq::Rqs;
 use crate::state::rq::task_list::TaskList;
-use crate::state::task::SchedClass;
+use crate::state::task::{SchedClass, Task, Tasks};
 use crate::types::ids::{CpuId, GroupId, TaskId};
 use crate::types::runtime_limit::RuntimeLimit;
 
 impl State {
-    /// Returns the limit for whose runtime a runnable task waits, however many CPUs idle; `None` for a task that may run.
-    #[inline]
-    pub fn throttled_by(&self, task: TaskId) -> Option<RuntimeLimit> {
-        let p = &self.tasks[task];
-        match p.class {
-            SchedClass::Fair if p.group != GroupId::ROOT => {
-                self.fair.throttled_group(p.group, p.cpu).map(RuntimeLimit::Quota)
-            }
-            SchedClass::RealTime if self.rqs[p.cpu].rt.throttled() => Some(RuntimeLimit::RealTime),
-            SchedClass::Deadline if p.dl.is_throttled => Some(RuntimeLimit::Deadline),
-            SchedClass::Fair | SchedClass::RealTime | SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {
-                None
-            }
-        }
-    }
-
-    /// Reports the limit for whose runtime a runnable task waits, if it has changed. Enqueueing does so once a task has
-    /// been throttled in this run.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn report_throttling(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let limit = self.throttled_by(task);
-        let p = &mut self.tasks[task];
-        if p.reported_throttled_by != limit {
-            p.reported_throttled_by = limit;
-            ctx.report(Event::Throttling { task, limit });
-        }
-    }
-
     /// Reports changes of the fair tasks of a CPU, after a group was throttled or unthrottled there.
     pub(crate) fn report_fair_throttling(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         self.has_throttled = true;
         let mut next = self.rqs[cpu].cfs_tasks.oldest();
         while let Some(task) = next {
-            self.report_throttling(ctx, task);
+            self.fair.report_throttling(ctx, &self.rqs, &mut self.tasks, task);
             next = TaskList::newer(&self.tasks, task);
         }
     }
@@ -66,21 +38,38 @@ impl State {
         for task in self.tasks.ids() {
             let p = &self.tasks[task];
             if p.cpu == cpu && p.class == SchedClass::RealTime && p.is_queued() {
-                self.report_throttling(ctx, task);
+                self.fair.report_throttling(ctx, &self.rqs, &mut self.tasks, task);
             }
         }
     }
 }
 
 impl FairTree {
-    /// Returns the nearest throttled group on a CPU, from `group` upwards.
-    fn throttled_group(&self, mut group: GroupId, cpu: CpuId) -> Option<GroupId> {
-        if !self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy() {
-            return None;
+    /// Returns the limit for whose runtime a runnable task waits, however many CPUs idle; `None` for a task that may run.
+    #[inline]
+    pub(crate) fn throttled_by(&self, rqs: &Rqs, p: &Task) -> Option<RuntimeLimit> {
+        match p.class {
+            SchedClass::Fair if p.group != GroupId::ROOT => {
+                self.throttled_group(p.group, p.cpu).map(RuntimeLimit::Quota)
+            }
+            SchedClass::RealTime if rqs[p.cpu].rt.throttled() => Some(RuntimeLimit::RealTime),
+            SchedClass::Deadline if p.dl.is_throttled => Some(RuntimeLimit::Deadline),
+            SchedClass::Fair | SchedClass::RealTime | SchedClass::Deadline | SchedClass::Stop | SchedClass::Idle => {
+                None
+            }
         }
-        while !self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].throttled {
-            group = self.groups[group].parent?;
+    }
+
+    /// Reports the limit for whose runtime a runnable task waits, if it has changed. Enqueueing does so once a task has
+    /// been throttled in this run.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn report_throttling(&self, ctx: &mut Ctx<'_>, rqs: &Rqs, tasks: &mut Tasks, task: TaskId) {
+        let p = &mut tasks[task];
+        let limit = self.throttled_by(rqs, p);
+        if p.reported_throttled_by != limit {
+            p.reported_throttled_by = limit;
+            ctx.report(Event::Throttling { task, limit });
         }
-        Some(group)
     }
 }

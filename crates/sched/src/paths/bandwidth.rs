@@ -10,7 +10,6 @@ use crate::classes::fair::bandwidth::timers::MIN_EXPIRATION_NS;
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::paths::sched::Sched;
-use crate::state::State;
 use crate::state::calls::CallFunction;
 use crate::state::fair_tree::FairTree;
 use crate::state::timers::Timer;
@@ -88,7 +87,7 @@ impl Sched {
             return;
         }
         loop {
-            let State { fair: FairTree { groups, cfs_rqs, .. }, .. } = &mut self.state;
+            let FairTree { groups, cfs_rqs, .. } = &mut self.state.fair;
             let pool = &mut groups[group].bandwidth;
             let Some(&id) = pool.throttled.front() else { return };
             let cfs_rq = &mut cfs_rqs[id];
@@ -121,12 +120,12 @@ impl Sched {
                 lacks_runtime = true;
                 break;
             }
-            let State { fair: FairTree { groups, cfs_rqs, .. }, rqs, .. } = &mut self.state;
+            let FairTree { groups, cfs_rqs, .. } = &mut self.state.fair;
             let pool = &mut groups[group].bandwidth;
             let id = pool.throttled[place];
             let cfs_rq = &mut cfs_rqs[id];
             let cpu = cfs_rq.cpu;
-            if rqs[cpu].unthrottle_queue.contains(&id) {
+            if self.state.rqs[cpu].unthrottle_queue.contains(&id) {
                 continue;
             }
             let missing_ns = (1 - cfs_rq.runtime_remaining) as u64;

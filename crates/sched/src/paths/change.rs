@@ -525,9 +525,8 @@ impl Sched {
         let cfs_rq = self.fair.entities[se].cfs_rq;
         if !self.rules.keeps_vruntime_absolute && !self.is_vruntime_relative(task) {
             self.place_entity_cfs(cfs_rq, se, Placement::Wakeup);
-            let min_vruntime = self.fair.cfs_rqs[cfs_rq].min_vruntime;
-            let entity = &mut self.fair.entities[se];
-            entity.vruntime = entity.vruntime.wrapping_sub(min_vruntime);
+            let fair = &mut self.fair;
+            fair.entities[se].make_vruntime_relative(fair.cfs_rqs[cfs_rq].min_vruntime);
         }
         self.detach_entity_cfs_rq(ctx, se);
     }
@@ -536,15 +535,14 @@ impl Sched {
         let se = self.tasks[task].se;
         self.attach_entity_cfs_rq(ctx, se);
         if !self.rules.keeps_vruntime_absolute && !self.is_vruntime_relative(task) {
-            let min_vruntime = self.fair.cfs_rqs[self.fair.entities[se].cfs_rq].min_vruntime;
-            let entity = &mut self.fair.entities[se];
-            entity.vruntime = entity.vruntime.wrapping_add(min_vruntime);
+            let (cfs_rq, fair) = (self.fair.entities[se].cfs_rq, &mut self.fair);
+            fair.entities[se].make_vruntime_absolute(fair.cfs_rqs[cfs_rq].min_vruntime);
         }
     }
 
     fn enter_group(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
         let wake_cpu = self.tasks[task].wake_cpu;
-        self.place_task_on(ctx, task, cpu);
+        self.state.fair.place_task_on(ctx, self.state.features, &mut self.state.tasks[task], cpu);
         self.tasks[task].wake_cpu = wake_cpu;
     }
 }

@@ -62,7 +62,7 @@ impl Sched {
         }
         let cpu = if self.rqs[cpu].online { cpu } else { self.dl_task_offline_migration(ctx, task) };
         self.enqueue_task_dl(ctx, cpu, task, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
-        self.report_throttling(ctx, task);
+        self.state.fair.report_throttling(ctx, &self.state.rqs, &mut self.state.tasks, task);
         let curr = self.rqs[cpu].curr;
         if self.tasks[curr].class == SchedClass::Deadline {
             self.check_preempt_curr_dl(ctx, cpu, task);

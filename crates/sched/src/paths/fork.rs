@@ -58,7 +58,7 @@ impl Sched {
     /// Enqueues a new task: the second half of `wake_up_new_task()`.
     pub(crate) fn enqueue_new_task(&mut self, ctx: &mut Ctx<'_>, task: TaskId, cpu: CpuId) {
         let rq = self.rq_lock_clocked(ctx, cpu);
-        self.post_init_entity_util_avg(task);
+        self.state.fair.post_init_entity_util_avg(&self.state.rqs, &self.state.rules, &self.state.tasks[task]);
         self.activate_task(ctx, &rq, task, EnqueueFlags { is_paid: true, initial: true, ..EnqueueFlags::default() });
         ctx.report(Event::Wakeup { task, cpu, is_new: true, on: ctx.cpu });
         self.report_lags(ctx, task, LagMoment::Wakeup);

@@ -10,13 +10,10 @@ use crate::state::entity::{EntityOwner, SchedEntity};
 use crate::state::group::TaskGroup;
 use crate::state::group::bandwidth::{Bandwidth, BandwidthError};
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::rq::slice_tree::SliceTree;
-use crate::state::rq::timeline::Timeline;
 use crate::state::task::Uclamp;
 use crate::types::ids::{CfsRqId, EntityId, GroupId};
 
-/// Number of entities of a group for which its timeline on a CPU has room before it must grow. Timelines
-/// never shrink.
+/// Number of entities of a group for which its timeline on a CPU has room before it must grow.
 const GROUP_TIMELINE_CAPACITY: usize = 8;
 
 impl Sched {
@@ -28,18 +25,13 @@ impl Sched {
         self.fair.groups.push(TaskGroup { next_sibling, uclamp, ..TaskGroup::new(Some(parent)) });
         for cpu in self.cpu_ids() {
             let cfs_rq = CfsRqId::from_index(self.fair.cfs_rqs.len());
-            let parent_cfs_rq = self.fair.cfs_rq_of_group(parent, cpu);
-            let parent_entity = self.fair.cfs_rqs[parent_cfs_rq].entity;
+            let (parent_cfs_rq, parent_entity, depth) = self.fair.place_in_group(parent, cpu);
             let entity = EntityId::from_index(self.fair.entities.len());
             let mut se = SchedEntity::new(EntityOwner::Group(cfs_rq), parent_cfs_rq);
-            se.parent = parent_entity;
-            se.depth = parent_entity.map_or(0, |parent| self.fair.entities[parent].depth + 1);
+            (se.parent, se.depth) = (parent_entity, depth);
             self.fair.entities.push(se);
-            let mut queue = CfsRq::new(cpu, group);
-            queue.timeline = Timeline::with_capacity(GROUP_TIMELINE_CAPACITY);
-            if self.rules.propagates_min_slice {
-                queue.slice_tree = SliceTree::with_capacity(GROUP_TIMELINE_CAPACITY);
-            }
+            let has_slice_tree = self.rules.propagates_min_slice;
+            let mut queue = CfsRq::with_capacity(cpu, group, GROUP_TIMELINE_CAPACITY, has_slice_tree);
             queue.entity = Some(entity);
             self.fair.cfs_rqs.push(queue);
         }

@@ -50,8 +50,8 @@ impl Resumable for TickPath {
                         return Step::Done(());
                     }
                     *self = Self::DecideKick;
-                    if sched.state.nohz.nohz_balance_exit_idle(ctx, &mut sched.state.domains, &mut sched.state.rqs[cpu])
-                    {
+                    let state = &mut sched.state;
+                    if state.nohz.nohz_balance_exit_idle(ctx, &mut state.domains, &mut state.rqs[cpu]) {
                         return Step::Yield(YieldPoint::UNLOCKED);
                     }
                 }

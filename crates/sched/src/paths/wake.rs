@@ -209,7 +209,7 @@ impl Sched {
         let Target::Cpu(cpu) = self.select_task_rq(ctx, task, parent_cpu, flags) else {
             unreachable!("fork selects the idlest CPU, which needs no scan")
         };
-        self.place_task_on(ctx, task, cpu);
+        self.state.fair.place_task_on(ctx, self.state.features, &mut self.state.tasks[task], cpu);
         self.tasks[task].in_wakeup = true;
         let stage = WakeStage::Enqueue(ChosenCpu { task, cpu, migrated: false, is_new: true });
         self.run_path_after(ctx, WakePath { task, in_interrupt: false, stage }, YieldPoint::UNLOCKED);

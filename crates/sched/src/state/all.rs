@@ -15,10 +15,10 @@ use crate::state::hotplug::Hotplug;
 use crate::state::lb_cache::LbCache;
 use crate::state::new_task::NewTask;
 use crate::state::nohz::{Nohz, WiderDomains};
-use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::rq::{Rq, Rqs};
 use crate::state::rt::RtRoot;
-use crate::state::task::{OnRq, Policy, SchedClass, Task, TaskState};
+use crate::state::task::{OnRq, Policy, SchedClass, Task, TaskState, Tasks};
 use crate::state::topology::{BuildError, BuildParams, MachineTopology, SchedDomains, build_sched_domains};
 use crate::state::uclamp::DefaultClamps;
 use crate::state::warn::WarnState;
@@ -27,7 +27,6 @@ use crate::types::cpumask::CpuMask;
 use crate::types::features::FeatureSet;
 use crate::types::ids::{CfsRqId, CpuId, CpusetId, GroupId, TaskId};
 use crate::types::kernel_rules::KernelRules;
-use crate::types::pelt::SchedAvg;
 use crate::types::series::KernelSeries;
 use crate::types::tunables::Tunables;
 use crate::types::units::{Capacity, Nanos, hz};
@@ -59,8 +58,8 @@ pub struct State {
     /// Longest interval between load-balance passes, in ticks: the kernel's `max_load_balance_interval`.
     pub(crate) max_balance_interval: u64,
     pub(crate) jiffies: u64,
-    pub(crate) rqs: Arena<CpuId, Rq>,
-    pub(crate) tasks: Arena<TaskId, Task>,
+    pub(crate) rqs: Rqs,
+    pub(crate) tasks: Tasks,
     pub(crate) fair: FairTree,
     pub(crate) domains: SchedDomains,
     pub(crate) lb_cache: LbCache,
@@ -305,11 +304,6 @@ impl State {
     #[inline]
     pub fn need_resched(&self, cpu: CpuId) -> bool {
         self.rqs[cpu].need_resched
-    }
-
-    #[inline]
-    pub(crate) fn task_avg(&self, task: TaskId) -> &SchedAvg {
-        &self.fair.entities[self.tasks[task].se].avg
     }
 
     /// Recomputes the longest interval between load-balance passes, after CPUs have joined or left the root

@@ -35,11 +35,6 @@ impl State {
         id
     }
 
-    /// State of a cpuset.
-    pub fn cpuset(&self, id: CpusetId) -> &Cpuset {
-        &self.cpusets[id]
-    }
-
     /// Returns the CPUs of a task that starts in a cpuset: those of `wanted` that the cpuset has, or all of
     /// the cpuset if it has none of them. The task is not forked yet.
     pub fn initial_cpus(&self, id: CpusetId, wanted: &CpuMask) -> CpuMask {

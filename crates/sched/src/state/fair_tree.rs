@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Tree of the fair class: groups, their cfs_rqs on each CPU, and the entities on these, of tasks and of groups.
 //!
-//! The layers above add to [`FairTree`] what needs nothing else. A method that also acts on a runqueue, or that follows a
-//! tunable, gets this one value as a parameter.
+//! The layers above add to [`FairTree`] what needs nothing else. One runqueue, or one tunable, is a parameter.
 
 use crate::state::entity::SchedEntity;
 use crate::state::group::TaskGroup;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::rq::slice_tree::SliceTree;
-use crate::state::rq::timeline::Timeline;
 use crate::types::arena::Arena;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, GroupId};
 
@@ -22,20 +19,14 @@ pub struct FairTree {
     pub(in crate::state) nr_cpus: usize,
 }
 
-/// Tasks for which the timeline of a root cfs_rq has room from the start. A timeline may grow and never
-/// shrinks.
+/// Number of tasks for which the timeline of a root cfs_rq has room from the start.
 const ROOT_TIMELINE_CAPACITY: usize = 32;
 
 impl FairTree {
     /// Creates the tree of a machine without tasks and groups: the root group with its cfs_rqs.
     pub(crate) fn new(nr_cpus: usize, has_slice_trees: bool) -> Self {
         let root_cfs_rq = |index| {
-            let mut root = CfsRq::new(CpuId::from_index(index), GroupId::ROOT);
-            root.timeline = Timeline::with_capacity(ROOT_TIMELINE_CAPACITY);
-            if has_slice_trees {
-                root.slice_tree = SliceTree::with_capacity(ROOT_TIMELINE_CAPACITY);
-            }
-            root
+            CfsRq::with_capacity(CpuId::from_index(index), GroupId::ROOT, ROOT_TIMELINE_CAPACITY, has_slice_trees)
         };
         Self {
             entities: Arena::new(),
@@ -43,5 +34,10 @@ impl FairTree {
             groups: [TaskGroup::new(None)].into_iter().collect(),
             nr_cpus,
         }
+    }
+
+    /// Entity that represents a cfs_rq on its parent; a root cfs_rq has none.
+    pub fn entity_of_cfs_rq(&self, cfs_rq: &CfsRq) -> Option<&SchedEntity> {
+        cfs_rq.entity.map(|entity| &self.entities[entity])
     }
 }

@@ -41,11 +41,9 @@ impl State {
         self.nr_attribute_changes += 1;
         let task = TaskId::from_index(self.tasks.len());
         let entity = EntityId::from_index(self.fair.entities.len());
-        let cfs_rq = self.fair.cfs_rq_of_group(new.group, cpu);
-        let parent = self.fair.group_entity(new.group, cpu);
+        let (cfs_rq, parent, depth) = self.fair.place_in_group(new.group, cpu);
         let mut se = SchedEntity::new(EntityOwner::Task(task), cfs_rq);
-        se.parent = parent;
-        se.depth = parent.map_or(0, |parent| self.fair.entities[parent].depth + 1);
+        (se.parent, se.depth) = (parent, depth);
         se.load = weight_of(new.policy, new.nice);
         // A task counts with its full load at once, but its utilisation is only guessed when it is first enqueued.
         se.avg.load_avg = scale_load_down(se.load.weight);

@@ -11,6 +11,7 @@ use crate::state::topology::{DomainId, SchedDomain, SchedDomains};
 use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
+use crate::types::tunables::Tunables;
 use crate::types::work::KernelOp;
 
 /// State of NOHZ idle balancing: the kernel's `nohz`.
@@ -111,6 +112,14 @@ impl Nohz {
             domains.set_cpu_sd_state(rq.cpu, false);
         }
         was_tickless
+    }
+
+    /// Whether `update_nohz_stats()` would update the blocked load of a tickless CPU now.
+    pub(crate) fn nohz_stats_are_due(&self, tunables: &Tunables, jiffies: u64, cpu: CpuId) -> bool {
+        let of = &self.cpus[cpu];
+        of.has_blocked_load
+            && self.idle_cpus_mask.contains(cpu)
+            && jiffies > of.last_blocked_load_update_tick + tunables.changes.blocked_limit
     }
 
     /// Forgets the summary of the domains above the base domain of a CPU, because one of them changes.

@@ -5,8 +5,6 @@
 use crate::interface::ctx::IpiKind;
 use crate::state::State;
 use crate::state::deadline::entity::time_before;
-use crate::state::entity::SchedEntity;
-use crate::state::fair_tree::FairTree;
 use crate::state::rq::RqStats;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::task::Uclamp;
@@ -182,12 +180,5 @@ impl State {
     /// Whether an interrupt is on its way to a CPU.
     pub fn is_ipi_pending(&self, cpu: CpuId, kind: IpiKind) -> bool {
         self.rqs[cpu].ipi_pending[kind as usize]
-    }
-}
-
-impl FairTree {
-    /// Entity that represents a cfs_rq on its parent; a root cfs_rq has none.
-    pub fn entity_of_cfs_rq(&self, cfs_rq: &CfsRq) -> Option<&SchedEntity> {
-        cfs_rq.entity.map(|entity| &self.entities[entity])
     }
 }

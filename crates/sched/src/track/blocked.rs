@@ -8,14 +8,9 @@ use crate::interface::blocked::{BlockedCaller, BlockedUpdate};
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::state::State;
-use crate::state::fair_tree::FairTree;
-use crate::state::nohz::Nohz;
-use crate::state::rq::Rq;
 use crate::state::task::SchedClass;
 use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, CpuId};
-use crate::types::kernel_rules::KernelRules;
-use crate::types::tunables::Tunables;
 use crate::types::work::KernelOp;
 
 impl State {
@@ -91,24 +86,5 @@ impl State {
             self.update_blocked_averages(ctx, cpu, caller);
         }
         self.nohz.cpus[cpu].has_blocked_load && self.nohz.idle_cpus_mask.contains(cpu)
-    }
-}
-
-impl Nohz {
-    /// Whether [`State::update_nohz_stats`] would update the blocked load of a tickless CPU now.
-    pub(crate) fn nohz_stats_are_due(&self, tunables: &Tunables, jiffies: u64, cpu: CpuId) -> bool {
-        let of = &self.cpus[cpu];
-        of.has_blocked_load
-            && self.idle_cpus_mask.contains(cpu)
-            && jiffies > of.last_blocked_load_update_tick + tunables.changes.blocked_limit
-    }
-}
-
-impl FairTree {
-    /// Whether a cfs_rq has no weight, no sums, and no child in the list just before it.
-    pub(crate) fn cfs_rq_is_decayed(&self, rq: &Rq, rules: &KernelRules, id: CfsRqId) -> bool {
-        let cfs_rq = &self.cfs_rqs[id];
-        let has_share = rules.lists_cfs_rq_with_share && cfs_rq.tg_load_avg_contrib != 0;
-        cfs_rq.load.weight == 0 && cfs_rq.avg.is_decayed() && !self.child_cfs_rq_on_list(rq, id) && !has_share
     }
 }

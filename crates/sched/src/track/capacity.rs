@@ -5,9 +5,8 @@
 //! `check_cpu_capacity()` (6.1 and 6.12).
 
 use crate::state::State;
-use crate::state::rq::Rq;
+use crate::state::rq::{Rq, Rqs};
 use crate::state::topology::{CapacityId, DomainId, SchedDomain, SchedGroup, SdFlags};
-use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
 use crate::types::kernel_rules::KernelRules;
@@ -24,7 +23,7 @@ struct CapacitySum {
 impl CapacitySum {
     const NONE: Self = Self { capacity: 0, min: Capacity::MAX, max: 0 };
 
-    fn of_cpus(rqs: &Arena<CpuId, Rq>, cpus: &CpuMask) -> Self {
+    fn of_cpus(rqs: &Rqs, cpus: &CpuMask) -> Self {
         let capacities = cpus.iter().map(|cpu| rqs[cpu].cpu_capacity);
         capacities.fold(Self::NONE, |sum, capacity| sum.with(capacity, capacity, capacity))
     }

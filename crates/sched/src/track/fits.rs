@@ -41,7 +41,7 @@ pub(crate) const fn fits_capacity(util: u64, capacity: Capacity) -> bool {
 impl State {
     /// Utilisation and clamps of a task.
     pub(crate) fn clamped_util(&self, task: TaskId) -> ClampedUtil {
-        ClampedUtil { util: self.task_avg(task).task_util_est(), clamps: self.uclamp_eff(task) }
+        ClampedUtil { util: self.entity(task).avg.task_util_est(), clamps: self.uclamp_eff(task) }
     }
 
     /// Whether a CPU is big enough for a task: `task_fits_cpu()`.

@@ -64,11 +64,11 @@ impl State {
             return;
         }
         for task in (0..self.tasks.len()).map(TaskId::from_index) {
-            let p = &self.tasks[task];
+            let p = &mut self.tasks[task];
             if p.group == id && p.uclamp_active.is_some() {
-                let cpu = p.cpu;
-                self.rqs[cpu].uclamp_dec(&mut self.tasks[task]);
-                self.uclamp_rq_inc(cpu, task);
+                let rq = &mut self.rqs[p.cpu];
+                rq.uclamp_dec(p);
+                rq.uclamp_inc(p, &self.fair.groups, self.uclamp_used);
             }
         }
     }

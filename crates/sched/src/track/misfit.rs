@@ -7,12 +7,11 @@
 use crate::interface::ctx::Ctx;
 use crate::interface::probe::Event;
 use crate::state::State;
-use crate::state::rq::Rq;
+use crate::state::rq::{Rq, Rqs};
 use crate::state::task::Task;
 use crate::state::topology::{DomainId, SchedDomains};
 use crate::track::capacity::check_cpu_capacity;
 use crate::track::fits::{ClampedUtil, Fit};
-use crate::types::arena::Arena;
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::kernel_rules::KernelRules;
 use crate::types::units::Capacity;
@@ -80,7 +79,7 @@ impl Task {
     ///
     /// Without domains of CPUs of several kinds, for instance while all CPUs of one kind are offline, the task keeps its
     /// former value.
-    pub(crate) fn set_max_allowed_capacity(&mut self, domains: &SchedDomains, rqs: &Arena<CpuId, Rq>) {
+    pub(crate) fn set_max_allowed_capacity(&mut self, domains: &SchedDomains, rqs: &Rqs) {
         if domains.asym_cpucapacity {
             let capacities = self.cpus_allowed.iter().map(|cpu| rqs[cpu].cpu_capacity_orig);
             self.max_allowed_capacity = capacities.max().unwrap_or(self.max_allowed_capacity);

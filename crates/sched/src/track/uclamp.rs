@@ -13,7 +13,7 @@ use crate::state::rq::Rq;
 use crate::state::task::{SchedClass, Task, Uclamp};
 use crate::state::uclamp::{RT_DEFAULT_MIN, RqUclamp};
 use crate::types::arena::Arena;
-use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::ids::{GroupId, TaskId};
 use crate::types::kernel_rules::KernelRules;
 use crate::types::units::SCHED_CAPACITY_SCALE;
 
@@ -47,17 +47,6 @@ impl State {
         let p = &self.tasks[task];
         p.uclamp_active.unwrap_or_else(|| p.uclamp_within_group(&self.fair.groups))
     }
-
-    /// Counts a task that is enqueued in its runqueue's clamps.
-    #[inline]
-    pub(crate) fn uclamp_rq_inc(&mut self, cpu: CpuId, task: TaskId) {
-        let p = &mut self.tasks[task];
-        if self.uclamp_used && has_clamps(p.class) {
-            let clamps = p.uclamp_within_group(&self.fair.groups);
-            p.uclamp_active = Some(clamps);
-            self.rqs[cpu].uclamp.inc(clamps);
-        }
-    }
 }
 
 impl Rq {
@@ -73,6 +62,16 @@ impl Rq {
     pub(crate) fn is_capped(&self, util_cfs: u64) -> bool {
         let max = u64::from(self.uclamp.clamps().max);
         max != SCHED_CAPACITY_SCALE && util_cfs + self.avg_rt.util_avg >= max
+    }
+
+    /// Counts a task that is enqueued in the runqueue's clamps.
+    #[inline]
+    pub(crate) fn uclamp_inc(&mut self, p: &mut Task, groups: &Arena<GroupId, TaskGroup>, uclamp_used: bool) {
+        if uclamp_used && has_clamps(p.class) {
+            let clamps = p.uclamp_within_group(groups);
+            p.uclamp_active = Some(clamps);
+            self.uclamp.inc(clamps);
+        }
     }
 }
 

@@ -215,6 +215,16 @@ impl Tunables {
     pub const fn rr_timeslice_ticks(&self, tick_ns: u64) -> u64 {
         (self.rr_timeslice_ms * 1_000_000).div_ceil(tick_ns)
     }
+
+    /// Returns the amount that a CPU draws at a time (`sched_cfs_bandwidth_slice()`), in ns.
+    pub(crate) const fn bandwidth_slice_ns(&self) -> u64 {
+        self.cfs_bandwidth_slice_us * 1000
+    }
+
+    /// Time in which each of the runnable entities runs once, in ns (`__sched_period()`).
+    pub(crate) fn sched_period(&self, nr_running: u32) -> u64 {
+        if nr_running > self.nr_latency { u64::from(nr_running) * self.min_granularity_ns } else { self.latency_ns }
+    }
 }
 
 /// Value outside the range of its tunable.

@@ -7,9 +7,8 @@
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::deadline::DlEntity;
-use crate::state::rq::Rq;
+use crate::state::rq::Rqs;
 use crate::state::timers::Timer;
-use crate::types::arena::Arena;
 use crate::types::ids::{CpuId, TaskId};
 
 impl State {
@@ -49,22 +48,22 @@ impl State {
 
 impl DlEntity {
     /// Cancels the replenishment timer of a task.
-    pub(crate) fn cancel_dl_timer(&self, ctx: &mut Ctx<'_>, rqs: &mut Arena<CpuId, Rq>, task: TaskId) {
+    pub(crate) fn cancel_dl_timer(&self, ctx: &mut Ctx<'_>, rqs: &mut Rqs, task: TaskId) {
         rqs[self.dl_timer_cpu].timers.cancel(ctx, self.dl_timer_cpu, Timer::DlTask(task));
     }
 
     /// Cancels the inactive timer of a task.
-    pub(crate) fn cancel_inactive_timer(&self, ctx: &mut Ctx<'_>, rqs: &mut Arena<CpuId, Rq>, task: TaskId) {
+    pub(crate) fn cancel_inactive_timer(&self, ctx: &mut Ctx<'_>, rqs: &mut Rqs, task: TaskId) {
         rqs[self.inactive_timer_cpu].timers.cancel(ctx, self.inactive_timer_cpu, Timer::DlInactive(task));
     }
 
     /// Whether the inactive timer of a task is armed, or its function runs.
-    pub(crate) fn is_inactive_timer_active(&self, rqs: &Arena<CpuId, Rq>, task: TaskId) -> bool {
+    pub(crate) fn is_inactive_timer_active(&self, rqs: &Rqs, task: TaskId) -> bool {
         rqs[self.inactive_timer_cpu].timers.is_active(Timer::DlInactive(task))
     }
 
     /// Stops the inactive timer of a task that becomes active again or moves to another CPU.
-    pub(crate) fn clear_non_contending(&mut self, ctx: &mut Ctx<'_>, rqs: &mut Arena<CpuId, Rq>, task: TaskId) {
+    pub(crate) fn clear_non_contending(&mut self, ctx: &mut Ctx<'_>, rqs: &mut Rqs, task: TaskId) {
         self.is_non_contending = false;
         self.cancel_inactive_timer(ctx, rqs, task);
     }

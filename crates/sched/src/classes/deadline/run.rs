@@ -11,9 +11,8 @@ use crate::state::State;
 use crate::state::callbacks::BalanceCallback;
 use crate::state::deadline::entity::time_before;
 use crate::state::lock::RqGuard;
-use crate::state::rq::Rq;
+use crate::state::rq::Rqs;
 use crate::state::task::{SchedClass, Task};
-use crate::types::arena::Arena;
 use crate::types::features::Feature;
 use crate::types::ids::{CpuId, TaskId};
 use crate::types::units::cap_scale;
@@ -217,7 +216,7 @@ impl State {
         if self.tasks[curr].dl.inherited.is_some() || !self.start_dl_timer(ctx, curr) {
             self.enqueue_task_dl(ctx, cpu, curr, EnqueueFlags { replenish: true, ..EnqueueFlags::default() });
         }
-        self.report_throttling(ctx, curr);
+        self.fair.report_throttling(ctx, &self.rqs, &mut self.tasks, curr);
         if !self.rqs[cpu].dl.is_leftmost(curr) {
             self.resched_curr(ctx, cpu);
         }
@@ -245,7 +244,7 @@ impl State {
 impl Task {
     /// Prepares the enqueue of a task that inherits, which is not throttled. Returns false for a task of
     /// another class that has just stopped inheriting; such a task is not enqueued here.
-    fn prepare_dl_enqueue(&mut self, ctx: &mut Ctx<'_>, rqs: &mut Arena<CpuId, Rq>, task: TaskId) -> bool {
+    fn prepare_dl_enqueue(&mut self, ctx: &mut Ctx<'_>, rqs: &mut Rqs, task: TaskId) -> bool {
         if self.dl.inherited.is_some() {
             if core::mem::take(&mut self.dl.is_throttled) {
                 self.dl.cancel_dl_timer(ctx, rqs, task);

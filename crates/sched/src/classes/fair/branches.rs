@@ -8,6 +8,21 @@ use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::work::KernelOp;
 
 impl State {
+    /// Runs a step for an entity and then for each one above it (`for_each_sched_entity()`).
+    #[inline(always)]
+    pub(super) fn for_each_sched_entity(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        mut entity: Option<EntityId>,
+        step: impl Fn(&mut Self, &mut Ctx<'_>, CfsRqId, EntityId),
+    ) {
+        while let Some(se) = entity {
+            let (cfs_rq, parent) = self.fair.place_of(se);
+            step(self, ctx, cfs_rq, se);
+            entity = parent;
+        }
+    }
+
     /// Stops the entities of the old task (`put`) and starts those of the new one (`set`), up to the cfs_rq that both share.
     ///
     /// The deeper branch goes up first; at equal depth both do, the old one before the new one.

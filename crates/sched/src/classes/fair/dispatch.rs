@@ -13,7 +13,6 @@ use crate::state::State;
 use crate::state::lock::RqGuard;
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
-use crate::state::rq::virtual_time::VirtualTime;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::types::kernel_rules::KernelRules;
 
@@ -74,17 +73,18 @@ impl State {
     #[inline]
     pub(crate) fn set_next_task_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
         match self.rules.fair_is_eevdf {
-            false => self.set_next_task_cfs(ctx, task),
-            true => self.set_next_task_eevdf(ctx, task),
+            false => self.set_next_task_by(ctx, task, Self::set_next_entity_cfs),
+            true => self.set_next_task_by(ctx, task, Self::set_next_entity_eevdf),
         }
     }
 
     /// Stops a task and the group entities above it.
     #[inline]
     pub(crate) fn put_prev_task_fair(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
+        let entity = Some(self.tasks[task].se);
         match self.rules.fair_is_eevdf {
-            false => self.put_prev_task_cfs(ctx, task),
-            true => self.put_prev_task_eevdf(ctx, task),
+            false => self.for_each_sched_entity(ctx, entity, Self::put_prev_entity_cfs),
+            true => self.for_each_sched_entity(ctx, entity, Self::put_prev_entity_eevdf),
         }
     }
 
@@ -138,15 +138,6 @@ impl State {
             }
         }
     }
-
-    /// Adds a waiting entity to the timeline of its cfs_rq.
-    #[cfg(test)]
-    pub(crate) fn insert_into_timeline(&mut self, cfs_rq: CfsRqId, se: EntityId) {
-        match self.rules.fair_is_eevdf {
-            false => self.fair.insert_into_timeline_cfs(cfs_rq, se),
-            true => self.fair.insert_into_timeline_eevdf(cfs_rq, se),
-        }
-    }
 }
 
 /// Virtual times for observers and checks. CFS has none.
@@ -175,23 +166,15 @@ impl State {
             true => Some(self.fair.queue_lag_of(CfsRqId::root(cpu))),
         }
     }
-
-    /// Returns the sums of the virtual time of a cfs_rq; `None` if the kernel has no lags.
-    pub(crate) fn virtual_time(&self, id: CfsRqId) -> Option<&VirtualTime> {
-        match self.rules.fair_is_eevdf {
-            false => None,
-            true => Some(&self.fair.cfs_rqs[id].virtual_time),
-        }
-    }
 }
 
 impl CfsRq {
-    /// Returns the clock from which the throttled time of a cfs_rq counts that is throttled now.
+    /// Clock from which the time of a cfs_rq counts that is throttled now; `None` in 6.12 while it has no entity.
     #[inline]
     pub(super) fn throttled_clock(&self, rq: &Rq, rules: &KernelRules) -> Option<u64> {
         match rules.fair_is_eevdf {
-            false => self.throttled_clock_cfs(rq),
-            true => self.throttled_clock_eevdf(rq),
+            false => Some(rq.clock),
+            true => (self.nr_running > 0).then_some(rq.clock),
         }
     }
 }

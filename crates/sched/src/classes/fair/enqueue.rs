@@ -69,27 +69,12 @@ impl SchedEntity {
 }
 
 impl State {
-    /// Updates the averages of a group's entity that stays queued.
-    #[inline]
-    pub(super) fn refresh_queued_group(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
-        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
-        self.fair.se_update_runnable(se);
-    }
-
-    /// Updates the averages of an entity that arrives on a cfs_rq, and attaches it if it is new there.
-    #[inline]
-    pub(super) fn attach_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
-        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { attach: true, ..UpdateLoad::TG });
-        self.fair.se_update_runnable(se);
-    }
-
     /// Updates the averages of an entity that leaves a cfs_rq, and detaches it if its task migrates. Its marks as buddy end.
     #[inline]
     pub(super) fn detach_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         let owner = self.fair.entities[se].task();
         let is_migrating = owner.is_some_and(|task| self.tasks[task].is_migrating());
-        self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { detach: is_migrating, ..UpdateLoad::TG });
-        self.fair.se_update_runnable(se);
+        self.refresh_entity(ctx, cfs_rq, se, UpdateLoad { detach: is_migrating, ..UpdateLoad::TG });
         self.fair.clear_buddies(cfs_rq, se);
     }
 
@@ -104,6 +89,13 @@ impl State {
             self.fair.list_add_leaf_cfs_rq(&mut self.rqs[cpu], cfs_rq);
         }
         may_list
+    }
+
+    /// Updates the averages of an entity of a cfs_rq, and the number of runnable tasks that it represents.
+    #[inline]
+    pub(super) fn refresh_entity(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId, how: UpdateLoad) {
+        self.update_load_avg(ctx, cfs_rq, se, how);
+        self.fair.se_update_runnable(se);
     }
 }
 

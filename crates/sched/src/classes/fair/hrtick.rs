@@ -6,9 +6,10 @@
 
 use crate::interface::ctx::Ctx;
 use crate::state::State;
-use crate::state::task::SchedClass;
+use crate::state::rq::Rq;
+use crate::state::task::{SchedClass, Tasks};
 use crate::state::timers::Timer;
-use crate::types::features::Feature;
+use crate::types::features::{Feature, FeatureSet};
 use crate::types::ids::{CpuId, TaskId};
 
 /// Minimum duration of the slice timer.
@@ -40,12 +41,13 @@ impl State {
             None => {}
         }
     }
+}
 
+impl Rq {
     /// Running fair task of a CPU, if its slice ends by timer.
     #[inline]
-    pub(super) fn hrtick_task(&self, cpu: CpuId) -> Option<TaskId> {
-        let curr = self.rqs[cpu].curr;
-        (self.features.has(Feature::Hrtick) && self.tasks[curr].class == SchedClass::Fair).then_some(curr)
+    pub(super) fn hrtick_task(&self, features: FeatureSet, tasks: &Tasks) -> Option<TaskId> {
+        (features.has(Feature::Hrtick) && tasks[self.curr].class == SchedClass::Fair).then_some(self.curr)
     }
 }
 

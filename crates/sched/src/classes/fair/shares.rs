@@ -91,13 +91,10 @@ impl State {
         self.fair.groups[group].shares = shares;
         for cpu in self.cpu_ids() {
             let _rq = self.rq_lock_clocked(ctx, cpu);
-            let mut entity = self.fair.group_entity(group, cpu);
-            while let Some(se) = entity {
-                let cfs_rq = self.fair.entities[se].cfs_rq;
-                self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
-                self.update_cfs_group(ctx, se);
-                entity = self.fair.entities[se].parent;
-            }
+            self.for_each_sched_entity(ctx, self.fair.group_entity(group, cpu), |state, ctx, cfs_rq, se| {
+                state.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
+                state.update_cfs_group(ctx, se);
+            });
         }
         Ok(())
     }

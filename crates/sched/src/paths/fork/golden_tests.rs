@@ -17,7 +17,11 @@ fn first_utilisation_of_a_new_task() {
         se.avg = SchedAvg { load_avg: se.weight(), ..SchedAvg::default() };
         let avg = &mut rig.sched.fair.cfs_rqs[CfsRqId::root(CPU)].avg;
         (avg.util_avg, avg.load_avg) = (number(&line["cfs_util"]), number(&line["cfs_load"]));
-        rig.sched.post_init_entity_util_avg(task);
+        rig.sched.state.fair.post_init_entity_util_avg(
+            &rig.sched.state.rqs,
+            &rig.sched.state.rules,
+            &rig.sched.state.tasks[task],
+        );
         let avg = &rig.sched.fair.entities[entity].avg;
         let actual = (avg.util_avg, avg.runnable_avg);
         assert_eq!(actual, (number(&line["util"]), number(&line["runnable"])), "{line}");

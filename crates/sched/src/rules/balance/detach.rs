@@ -11,13 +11,12 @@ use crate::interface::ctx::Ctx;
 use crate::rules::balance::env::{LbEnv, NR_MIGRATE_BREAK};
 use crate::state::State;
 use crate::state::counters::{DomainCounter, LbCounter};
-use crate::state::fair_tree::FairTree;
 use crate::state::lock::RqGuard;
 use crate::state::rq::task_list::TaskList;
 use crate::state::topology::SdFlags;
 use crate::types::features::Feature;
 use crate::types::idle_type::CpuIdleType;
-use crate::types::ids::{CpuId, GroupId, TaskId};
+use crate::types::ids::TaskId;
 use crate::types::work::KernelOp;
 
 /// Result of `can_migrate_task()` for one task.
@@ -172,7 +171,7 @@ impl State {
                 }
                 load
             }
-            MigrationType::Util => self.task_avg(task).task_util_est(),
+            MigrationType::Util => self.entity(task).avg.task_util_est(),
             MigrationType::Task => {
                 env.imbalance -= 1;
                 return true;
@@ -237,12 +236,5 @@ impl State {
         ctx.charge(KernelOp::AttachTask);
         self.activate_task(ctx, rq, task, EnqueueFlags::default());
         self.check_preempt_curr(ctx, rq, task, false);
-    }
-}
-
-impl FairTree {
-    /// Whether a group is throttled at the source or at the destination (`throttled_lb_pair()`).
-    fn is_throttled_pair(&self, group: GroupId, src: CpuId, dst: CpuId) -> bool {
-        [src, dst].iter().any(|&cpu| self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy())
     }
 }

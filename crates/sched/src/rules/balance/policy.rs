@@ -37,7 +37,7 @@ impl State {
         ctx.charge(KernelOp::ScanCpu);
         ctx.op_counts.touch_read(asking.next);
         asking.nr_looks += 1;
-        let look = self.sample_cpu(asking.next);
+        let look = self.fair.sample_cpu(self.features, &self.tunables, &self.rqs[asking.next]);
         self.choose_balance(ctx, env, asking.found, Some(&look), asking.nr_looks)
     }
 

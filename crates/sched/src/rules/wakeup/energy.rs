@@ -97,7 +97,7 @@ impl State {
         decision.choose(prev, WakeRule::EnergyPrev);
         self.fair.sync_entity_load_avg(ctx, self.tasks[task].se);
         let clamps = if self.uclamp_used { self.uclamp_eff(task) } else { Uclamp::default() };
-        let util = self.task_avg(task).task_util_est();
+        let util = self.entity(task).avg.task_util_est();
         if util == 0 && clamps.min == 0 {
             decision.choose(prev, WakeRule::EnergyNone);
             return true;

@@ -49,7 +49,14 @@ impl RecordedState {
         let flags = WakeFlags { ttwu: !fork, fork, sync, ..WakeFlags::default() };
         let shared: Vec<_> = self.sched.domains.shared.iter().copied().collect();
 
-        assert_eq!(i64::from(self.sched.wake_wide(this_cpu, self.wakee)), case.number("wide"), "wide: {case:?}");
+        assert_eq!(
+            i64::from(
+                self.sched.tasks[self.sched.rqs[this_cpu].curr]
+                    .wake_wide(&self.sched.tasks[self.wakee], self.sched.domains.cpus[this_cpu].sd_llc_size)
+            ),
+            case.number("wide"),
+            "wide: {case:?}"
+        );
         assert_eq!(self.affine_target(this_cpu, prev, sync), case.number("affine"), "affine: {case:?}");
         let mut chosen = None;
         self.ctx(this_cpu, |sched, ctx, task| {

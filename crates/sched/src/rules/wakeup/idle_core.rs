@@ -10,9 +10,8 @@ use super::search::{IdleScan, ScanBudget, ScanOrder, Selection};
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
-use crate::state::rq::Rq;
+use crate::state::rq::Rqs;
 use crate::state::topology::{DomainId, SchedDomains};
-use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::features::Feature;
 use crate::types::ids::CpuId;
@@ -159,7 +158,7 @@ impl SchedDomains {
     }
 
     /// Sets the idle-core hint of the cache domain if a CPU goes idle and its siblings are idle too.
-    pub(crate) fn update_idle_core(&mut self, rqs: &Arena<CpuId, Rq>, active: &CpuMask, cpu: CpuId) {
+    pub(crate) fn update_idle_core(&mut self, rqs: &Rqs, active: &CpuMask, cpu: CpuId) {
         if !self.smt_present || !active.contains(cpu) || self.test_idle_cores(cpu) {
             return;
         }
@@ -168,9 +167,16 @@ impl SchedDomains {
             self.set_idle_cores(cpu, true);
         }
     }
+
+    /// Whether clusters matter (6.12), and a CPU is not in that of the target.
+    #[inline]
+    pub(super) fn is_in_other_cluster(&self, cpu: CpuId, target: CpuId) -> bool {
+        self.cluster_active && !self.cpus_share_resources(cpu, target)
+    }
 }
 
 /// Returns the next candidate after `cpu` on the way around from `start` to the CPU before it.
+#[inline]
 fn next_around(candidates: &CpuMask, start: CpuId, cpu: CpuId) -> Option<CpuId> {
     let next = candidates.next_from(CpuId(cpu.0 + 1));
     if cpu >= start {

@@ -8,12 +8,8 @@ use super::search::Selection;
 use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{WakeRule, WakeupDecision};
 use crate::state::State;
-use crate::state::fair_tree::FairTree;
-use crate::state::rq::Rq;
-use crate::state::topology::SchedDomains;
 use crate::track::fits::ClampedUtil;
 use crate::types::ids::CpuId;
-use crate::types::tunables::Tunables;
 
 impl State {
     /// Searches for an idle CPU near the target of a wake-up. CPUs that run only SCHED_IDLE tasks count as
@@ -84,8 +80,8 @@ impl State {
         let this_cpu = ctx.cpu;
         let mut is_idle = |cpu| {
             ctx.op_counts.touch_read(cpu);
-            self.fair.is_idle_for_wakeup(&self.tunables, &self.rqs[cpu])
-                && self.rqs[cpu].asym_fits(util, &self.rules, self.uclamp_used)
+            let rq = &self.rqs[cpu];
+            self.fair.is_idle_for_wakeup(&self.tunables, rq) && rq.asym_fits(util, &self.rules, self.uclamp_used)
         };
         if is_idle(target) {
             return Some((target, WakeRule::TargetIdle));
@@ -118,27 +114,5 @@ impl State {
             return None;
         }
         is_recent_idle.then_some((recent, WakeRule::RecentUsedIdle))
-    }
-}
-
-impl FairTree {
-    /// Whether a woken task would run on a CPU at once: the CPU is idle or runs only SCHED_IDLE tasks.
-    #[inline]
-    pub(crate) fn is_idle_for_wakeup(&self, tunables: &Tunables, rq: &Rq) -> bool {
-        rq.is_idle() || self.is_idle_but_for_idle_tasks(tunables, rq)
-    }
-
-    /// Whether a CPU runs only SCHED_IDLE tasks, and therefore counts as idle; before 5.4 it did not.
-    #[inline]
-    pub(crate) fn is_idle_but_for_idle_tasks(&self, tunables: &Tunables, rq: &Rq) -> bool {
-        self.sched_idle_cpu(rq) && tunables.changes.sched_idle_busy < 2
-    }
-}
-
-impl SchedDomains {
-    /// Whether clusters matter (6.12), and a CPU is not in that of the target.
-    #[inline]
-    fn is_in_other_cluster(&self, cpu: CpuId, target: CpuId) -> bool {
-        self.cluster_active && !self.cpus_share_resources(cpu, target)
     }
 }

@@ -70,7 +70,7 @@ impl State {
         }
         let (idlest, allowed) = (idlest?, &self.tasks[decision.task].cpus_allowed);
         match local {
-            Some(local) if !self.domains.is_worth_leaving(sd, &local, &idlest, allowed) => None,
+            Some(local) if !self.domains.is_worth_leaving(sd, [&local, &idlest], allowed) => None,
             _ => Some(idlest.group),
         }
     }
@@ -201,13 +201,7 @@ impl SchedDomains {
     /// 4. Both with spare capacity: the group with more idle CPUs. Between NUMA nodes the task stays local
     ///    while few tasks run here and the difference is small.
     /// 5. Two groups imbalanced by affinity: the local one.
-    fn is_worth_leaving(
-        &self,
-        sd: DomainId,
-        local: &IdlestCandidate,
-        idlest: &IdlestCandidate,
-        allowed: &CpuMask,
-    ) -> bool {
+    fn is_worth_leaving(&self, sd: DomainId, [local, idlest]: [&IdlestCandidate; 2], allowed: &CpuMask) -> bool {
         let domain = &self.domains[sd];
         let is_numa = domain.flags.contains(SdFlags::NUMA);
         let imbalance_pct = u64::from(domain.imbalance_pct);

@@ -103,7 +103,7 @@ impl State {
         }
         // The utilisation of a new task is not known before it has a CPU.
         if kind != WakeKind::Fork {
-            let half = self.task_avg(task).util_avg / 2;
+            let half = self.entity(task).avg.util_avg / 2;
             if local.spare > half && local.spare.saturating_mul(margin.scale) > least.spare.saturating_mul(100) {
                 return None;
             }
@@ -128,11 +128,9 @@ impl State {
             ctx.op_counts.touch_read(cpu);
             sums.runnable += self.fair.runnable_load(CfsRqId::root(cpu));
             sums.with_sleepers += self.fair.root_cfs_rq(cpu).avg.load_avg;
-            let spare = self.rqs[cpu].cpu_capacity.saturating_sub(self.fair.cpu_util_without(
-                self.features,
-                &self.rqs[cpu],
-                &self.tasks[task],
-            ));
+            let rq = &self.rqs[cpu];
+            let util = self.fair.cpu_util_without(self.features, rq, &self.tasks[task]);
+            let spare = rq.cpu_capacity.saturating_sub(util);
             sums.spare = sums.spare.max(spare);
         }
         let in_proportion = |load: u64| load * SCHED_CAPACITY_SCALE / capacity;

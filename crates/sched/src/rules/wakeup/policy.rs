@@ -10,7 +10,11 @@ use crate::interface::ctx::Ctx;
 use crate::interface::policy::{CpuSample, WakeChoice, WakeRequest};
 use crate::interface::wakeup::{WakeFlags, WakeRule, WakeupDecision};
 use crate::state::State;
-use crate::types::ids::{CfsRqId, CpuId};
+use crate::state::fair_tree::FairTree;
+use crate::state::rq::Rq;
+use crate::types::features::FeatureSet;
+use crate::types::ids::CpuId;
+use crate::types::tunables::Tunables;
 use crate::types::work::KernelOp;
 
 /// Position of a policy's scan.
@@ -63,7 +67,7 @@ impl State {
             ctx.op_counts.touch_read(scan.next);
             scan.nr_looks += 1;
             decision.nr_scanned += 1;
-            let look = self.sample_cpu(scan.next);
+            let look = self.fair.sample_cpu(self.features, &self.tunables, &self.rqs[scan.next]);
             match self.policy_choice(ctx, decision, scan.flags, Some(&look), scan.nr_looks) {
                 WakeChoice::Sample(next) => scan.next = next,
                 WakeChoice::Cpu(cpu) => {
@@ -108,23 +112,24 @@ impl State {
             waker,
             sync,
             in_interrupt: flags.in_interrupt,
-            util: self.task_avg(task).task_util_est(),
+            util: self.entity(task).avg.task_util_est(),
             allowed: &p.cpus_allowed,
             active: &self.hotplug.active,
             cache: self.domains.cpus[prev].sd_llc.map(|sd| &self.domains.domains[sd].span),
         };
         seat.choose_cpu(&request, seen, nr_looks)
     }
+}
 
+impl FairTree {
     /// Samples a CPU for a policy hook.
-    pub(crate) fn sample_cpu(&self, cpu: CpuId) -> CpuSample {
-        let rq = &self.rqs[cpu];
+    pub(crate) fn sample_cpu(&self, features: FeatureSet, tunables: &Tunables, rq: &Rq) -> CpuSample {
         CpuSample {
-            cpu,
-            is_idle: self.fair.is_idle_for_wakeup(&self.tunables, &self.rqs[cpu]),
+            cpu: rq.cpu,
+            is_idle: self.is_idle_for_wakeup(tunables, rq),
             nr_running: rq.nr_running,
-            util: self.fair.cpu_util_cfs(self.features, &self.rqs[cpu]),
-            load: self.fair.cfs_rqs[CfsRqId::root(cpu)].avg.load_avg,
+            util: self.cpu_util_cfs(features, rq),
+            load: self.root_cfs_rq(rq.cpu).avg.load_avg,
             capacity_orig: rq.cpu_capacity_orig,
             capacity: rq.cpu_capacity,
         }

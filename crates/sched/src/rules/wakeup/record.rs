@@ -3,11 +3,11 @@
 //!
 //! Models `record_wakee()` and `wake_wide()` (6.1).
 
-use crate::state::State;
-use crate::types::ids::{CpuId, TaskId};
+use crate::state::task::Task;
+use crate::types::ids::TaskId;
 
-impl State {
-    /// Records that the running task of a CPU wakes `wakee` (`record_wakee()`).
+impl Task {
+    /// Records that the task wakes `wakee` at the jiffy `now` (`record_wakee()`).
     ///
     /// Rules, in order:
     /// 1. The flip count is halved at the first wake-up after more than a second.
@@ -15,25 +15,21 @@ impl State {
     ///
     /// The time stamp of a new task is before all jiffies of a run (the kernel's jiffies start far above 0),
     /// so its first wake-up always sets the stamp.
-    pub(crate) fn record_wakee(&mut self, this_cpu: CpuId, wakee: TaskId) {
-        let (now, second) = (self.jiffies, self.hz);
-        let waker = &mut self.tasks[self.rqs[this_cpu].curr];
-        if waker.wakee_flip_decay_ts == 0 || now > waker.wakee_flip_decay_ts + second {
-            waker.wakee_flips >>= 1;
-            waker.wakee_flip_decay_ts = now;
+    pub(crate) fn record_wakee(&mut self, wakee: TaskId, now: u64, second: u64) {
+        if self.wakee_flip_decay_ts == 0 || now > self.wakee_flip_decay_ts + second {
+            self.wakee_flips >>= 1;
+            self.wakee_flip_decay_ts = now;
         }
-        if waker.last_wakee != Some(wakee) {
-            waker.last_wakee = Some(wakee);
-            waker.wakee_flips += 1;
+        if self.last_wakee != Some(wakee) {
+            self.last_wakee = Some(wakee);
+            self.wakee_flips += 1;
         }
     }
 
-    /// Whether the running task of a CPU and the wakee are in a one-to-many relation that is too wide for one
+    /// Whether the task and a wakee are in a one-to-many relation that is too wide for one
     /// cache (`wake_wide()`).
-    pub(crate) fn wake_wide(&self, this_cpu: CpuId, wakee: TaskId) -> bool {
-        let waker = &self.tasks[self.rqs[this_cpu].curr];
-        let llc_size = self.domains.cpus[this_cpu].sd_llc_size;
-        is_wide(waker.wakee_flips, self.tasks[wakee].wakee_flips, llc_size)
+    pub(crate) fn wake_wide(&self, wakee: &Self, llc_size: u32) -> bool {
+        is_wide(self.wakee_flips, wakee.wakee_flips, llc_size)
     }
 }
 

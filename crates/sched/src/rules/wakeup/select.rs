@@ -29,7 +29,7 @@ impl State {
         decision.sync &= self.tasks[self.rqs[this_cpu].curr].state != TaskState::Dead;
 
         if flags.ttwu {
-            self.record_wakee(this_cpu, task);
+            self.tasks[self.rqs[this_cpu].curr].record_wakee(task, self.jiffies, self.hz);
             if ctx.policy.as_deref().is_some_and(|seat| seat.scope().wakeups) {
                 return self.scan_by_policy(ctx, decision, flags);
             }
@@ -60,7 +60,8 @@ impl State {
             if self.find_energy_efficient_cpu(ctx, &mut decision) {
                 return Selection::Chosen(decision);
             }
-            decision.affine = if self.wake_wide(this_cpu, task) {
+            let (waker, llc_size) = (self.rqs[this_cpu].curr, self.domains.cpus[this_cpu].sd_llc_size);
+            decision.affine = if self.tasks[waker].wake_wide(&self.tasks[task], llc_size) {
                 AffineRule::Wide
             } else if !self.tasks[task].cpus_allowed.contains(this_cpu) {
                 AffineRule::NotAllowed
@@ -92,6 +93,7 @@ impl SchedDomains {
     ///    previous CPU ends the search.
     /// 2. A domain that balances at this event is recorded.
     /// 3. A domain that does not ends the search, unless rule 1 can still apply.
+    #[inline]
     fn wake_domains(&self, decision: &WakeupDecision) -> (Option<DomainId>, Option<DomainId>) {
         let wants_affine = decision.affine == AffineRule::NoDomain;
         let occasion = decision.kind.domain_flag();

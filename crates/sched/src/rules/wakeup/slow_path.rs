@@ -98,11 +98,9 @@ impl State {
             } else if has_only_idle_tasks {
                 only_idle_tasks = only_idle_tasks.or(Some(cpu));
             } else if best_idle.is_none() {
-                let load = if by_runnable {
-                    self.fair.runnable_load(CfsRqId::root(cpu))
-                } else {
-                    self.fair.root_cfs_rq(cpu).avg.load_avg
-                };
+                let root = CfsRqId::root(cpu);
+                let load =
+                    if by_runnable { self.fair.runnable_load(root) } else { self.fair.cfs_rqs[root].avg.load_avg };
                 if load < min_load {
                     (least_loaded, min_load) = (cpu, load);
                 }

@@ -706,7 +706,11 @@ fn who_wakes_another_task_each_time_flips_and_forgets_half_of_it_in_a_second() {
     let waker = machine.sched.curr(CpuId(0)).index();
     let (a, b) = (machine.task, new_task(&mut machine.sched));
     for wakee in [a, b, b, a] {
-        machine.sched.record_wakee(CpuId(0), wakee);
+        machine.sched.state.tasks[machine.sched.state.rqs[CpuId(0)].curr].record_wakee(
+            wakee,
+            machine.sched.state.jiffies,
+            machine.sched.state.hz,
+        );
     }
     assert_eq!(
         (
@@ -716,10 +720,18 @@ fn who_wakes_another_task_each_time_flips_and_forgets_half_of_it_in_a_second() {
         (3, 1000)
     );
     machine.sched.jiffies = 1250;
-    machine.sched.record_wakee(CpuId(0), a);
+    machine.sched.state.tasks[machine.sched.state.rqs[CpuId(0)].curr].record_wakee(
+        a,
+        machine.sched.state.jiffies,
+        machine.sched.state.hz,
+    );
     assert_eq!(machine.sched.tasks[TaskId::from_index(waker)].wakee_flips, 3);
     machine.sched.jiffies = 1251;
-    machine.sched.record_wakee(CpuId(0), a);
+    machine.sched.state.tasks[machine.sched.state.rqs[CpuId(0)].curr].record_wakee(
+        a,
+        machine.sched.state.jiffies,
+        machine.sched.state.hz,
+    );
     assert_eq!(machine.sched.tasks[TaskId::from_index(waker)].wakee_flips, 1);
 }
 

@@ -8,11 +8,8 @@ use crate::interface::ctx::Ctx;
 use crate::interface::wakeup::{AffineRule, WakeupDecision};
 use crate::state::State;
 use crate::state::counters::DomainCounter;
-use crate::state::fair_tree::FairTree;
-use crate::state::rq::Rq;
 use crate::state::topology::DomainId;
 use crate::types::features::Feature;
-use crate::types::kernel_rules::KernelRules;
 
 impl State {
     /// Chooses the target of a wake-up between the waker's CPU and the previous one, which are different.
@@ -95,15 +92,6 @@ impl State {
         } else {
             AffineRule::NotLessLoad
         }
-    }
-}
-
-impl FairTree {
-    /// Number of runnable tasks of a CPU, without those whose dequeue was delayed.
-    fn runnable_tasks(&self, rules: &KernelRules, rq: &Rq) -> u32 {
-        let root = self.root_cfs_rq(rq.cpu);
-        let nr_delayed = if rules.sync_wakeup_ignores_delayed { root.h_nr_running - root.h_nr_runnable } else { 0 };
-        rq.nr_running - nr_delayed
     }
 }
 

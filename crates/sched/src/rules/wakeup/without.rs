@@ -18,12 +18,12 @@ impl FairTree {
 
     /// Returns 1 if a task is among the runnable tasks of a CPU, otherwise 0.
     pub(crate) fn task_running_on_cpu(&self, cpu: CpuId, p: &Task) -> u32 {
-        u32::from(self.counts_on_cpu(cpu, &p) && p.is_queued())
+        u32::from(self.counts_on_cpu(cpu, p) && p.is_queued())
     }
 
     /// Returns the runnable average of a CPU without a task.
     pub(crate) fn cpu_runnable_without(&self, cpu: CpuId, p: &Task) -> u64 {
-        let own = if self.counts_on_cpu(cpu, &p) { self.entities[p.se].avg.runnable_avg } else { 0 };
+        let own = if self.counts_on_cpu(cpu, p) { self.entities[p.se].avg.runnable_avg } else { 0 };
         self.root_cfs_rq(cpu).avg.runnable_avg.saturating_sub(own)
     }
 

@@ -7,7 +7,7 @@ pub(crate) mod iowait;
 pub mod limits;
 pub(crate) mod sugov;
 
-use crate::state::rq::Rq;
+use crate::state::rq::Rqs;
 use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
@@ -47,7 +47,7 @@ impl Cpufreq {
     }
 
     /// Starts the governor of a policy.
-    pub(crate) fn start_governor(&mut self, rqs: &mut Arena<CpuId, Rq>, index: usize) {
+    pub(crate) fn start_governor(&mut self, rqs: &mut Rqs, index: usize) {
         let policy = &mut self.policies[index];
         match policy.domain.governor() {
             Governor::Fixed { khz } => {

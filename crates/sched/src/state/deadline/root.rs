@@ -5,9 +5,8 @@
 
 use crate::state::deadline::cpudeadline::CpuDl;
 use crate::state::deadline::entity::{DlEntity, time_before};
-use crate::state::rq::Rq;
+use crate::state::rq::Rqs;
 use crate::state::task::{Task, Tasks};
-use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::getters::getters;
 use crate::types::ids::CpuId;
@@ -111,7 +110,7 @@ impl DlRoot {
 
     /// Models the moment in which CPUs leave their old root domain and join the default one, one after the
     /// other.
-    pub(crate) fn attach_default_root(&mut self, rqs: &Arena<CpuId, Rq>, active: &CpuMask) {
+    pub(crate) fn attach_default_root(&mut self, rqs: &Rqs, active: &CpuMask) {
         for cpu in active.iter() {
             let dl = &rqs[cpu].dl;
             if dl.nr_running() > 0 {
@@ -130,7 +129,7 @@ impl DlRoot {
     /// 1. CPUs without deadline tasks. With asymmetric capacities only those with enough capacity; if none
     ///    has, the one with the most. Among equals the task's own CPU wins.
     /// 2. The CPU with the latest deadline, if that is later than the task's.
-    pub(crate) fn find_later_cpus(&mut self, p: &Task, rqs: &Arena<CpuId, Rq>, minds_capacity: bool) -> bool {
+    pub(crate) fn find_later_cpus(&mut self, p: &Task, rqs: &Rqs, minds_capacity: bool) -> bool {
         let cpudl = if rqs[p.cpu].online { &self.cpudl } else { &self.default_cpudl };
         self.later_mask.assign_and(cpudl.free_cpus(), &p.cpus_allowed);
         if self.later_mask.is_empty() {

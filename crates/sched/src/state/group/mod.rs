@@ -59,6 +59,13 @@ impl FairTree {
         CfsRqId::from_index(group.index() * self.nr_cpus + cpu.index())
     }
 
+    /// cfs_rq, parent and depth of an entity that belongs to a group on a CPU.
+    pub(crate) fn place_in_group(&self, group: GroupId, cpu: CpuId) -> (CfsRqId, Option<EntityId>, u32) {
+        let cfs_rq = self.cfs_rq_of_group(group, cpu);
+        let parent = self.cfs_rqs[cfs_rq].entity;
+        (cfs_rq, parent, parent.map_or(0, |parent| self.entities[parent].depth + 1))
+    }
+
     /// Entity of a group on a CPU; the root group has none.
     #[inline]
     pub(crate) fn group_entity(&self, group: GroupId, cpu: CpuId) -> Option<EntityId> {

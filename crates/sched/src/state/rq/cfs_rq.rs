@@ -144,6 +144,12 @@ impl CfsRq {
         }
     }
 
+    /// Creates an empty cfs_rq whose timeline, which may grow and never shrinks, has room for a number of entities.
+    pub(crate) fn with_capacity(cpu: CpuId, group: GroupId, nr_entities: usize, has_slice_tree: bool) -> Self {
+        let slice_tree = if has_slice_tree { SliceTree::with_capacity(nr_entities) } else { SliceTree::default() };
+        Self { timeline: Timeline::with_capacity(nr_entities), slice_tree, ..Self::new(cpu, group) }
+    }
+
     getters!(on_list: bool);
 
     /// Whether the cfs_rq or a group above it is throttled.

@@ -11,6 +11,7 @@ use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::types::arena::Arena;
 use crate::types::ids::CfsRqId;
+use crate::types::kernel_rules::KernelRules;
 
 /// Neighbours in the list; `None` is the head of the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,6 +75,13 @@ impl FairTree {
         let cfs_rq = &self.cfs_rqs[id];
         let before = if cfs_rq.on_list { cfs_rq.leaf.prev } else { rq.leaf_list.tmp_alone_branch };
         before.is_some_and(|before| self.groups[self.cfs_rqs[before].group].parent == Some(cfs_rq.group))
+    }
+
+    /// Whether a cfs_rq has no weight, no sums, and no child in the list just before it.
+    pub(crate) fn cfs_rq_is_decayed(&self, rq: &Rq, rules: &KernelRules, id: CfsRqId) -> bool {
+        let cfs_rq = &self.cfs_rqs[id];
+        let has_share = rules.lists_cfs_rq_with_share && cfs_rq.tg_load_avg_contrib != 0;
+        cfs_rq.load.weight == 0 && cfs_rq.avg.is_decayed() && !self.child_cfs_rq_on_list(rq, id) && !has_share
     }
 }
 

@@ -21,6 +21,7 @@ use crate::state::stop_work::StopWork;
 use crate::state::timers::TimerQueue;
 use crate::state::uclamp::RqUclamp;
 use crate::state::warn::RqWarn;
+use crate::types::arena::Arena;
 use crate::types::getters::getters;
 use crate::types::ids::{CfsRqId, CpuId, TaskId};
 use crate::types::pelt::SchedAvg;
@@ -47,6 +48,9 @@ pub struct RqStats {
     /// Number of times that a task began to run.
     pub pcount: u64,
 }
+
+/// Runqueues of all CPUs.
+pub(crate) type Rqs = Arena<CpuId, Rq>;
 
 /// Runqueue of a CPU: the kernel's `struct rq`. Its root cfs_rq is the one with the same number.
 #[derive(Clone, Debug)]

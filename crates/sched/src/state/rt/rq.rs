@@ -7,13 +7,12 @@
 
 use crate::state::lb_cache::LbCache;
 use crate::state::prio::Prio;
-use crate::state::rq::Rq;
+use crate::state::rq::{Rq, Rqs};
 use crate::state::rt::cpupri::CpuLevel;
 use crate::state::rt::queue::{PushableTasks, RtPrioArray};
 use crate::state::rt::{NO_PRIO, RtRoot};
 use crate::state::task::{Task, Tasks};
 use crate::state::topology::RootDomain;
-use crate::types::arena::Arena;
 use crate::types::cpumask::CpuMask;
 use crate::types::getters::getters;
 use crate::types::ids::{CpuId, TaskId};
@@ -157,7 +156,7 @@ impl RtRq {
 
 /// Borrows a share of the unused runtime of each other CPU in `span`, up to a whole period
 /// (`do_balance_runtime()`).
-pub(crate) fn borrow_runtime(rqs: &mut Arena<CpuId, Rq>, cpu: CpuId, span: &CpuMask, tunables: &Tunables) {
+pub(crate) fn borrow_runtime(rqs: &mut Rqs, cpu: CpuId, span: &CpuMask, tunables: &Tunables) {
     let (period, nr_cpus) = (tunables.rt_period_ns(), span.weight() as u64);
     for lender in rqs.ids().filter(|&lender| lender != cpu && span.contains(lender)) {
         let borrower_runtime = rqs[cpu].rt.runtime(tunables);
@@ -178,7 +177,7 @@ pub(crate) fn borrow_runtime(rqs: &mut Arena<CpuId, Rq>, cpu: CpuId, span: &CpuM
 
 /// Reclaims lent runtime of a CPU from any CPU in `span` that has some, or returns borrowed runtime. A CPU that is
 /// offline has none.
-pub(crate) fn reclaim_lent_runtime(rqs: &mut Arena<CpuId, Rq>, cpu: CpuId, span: &CpuMask, tunables: &Tunables) {
+pub(crate) fn reclaim_lent_runtime(rqs: &mut Rqs, cpu: CpuId, span: &CpuMask, tunables: &Tunables) {
     let rt = &rqs[cpu].rt;
     let mut lent = if rt.unlimited { 0 } else { -rt.borrowed };
     for partner in rqs.ids().filter(|&partner| partner != cpu && span.contains(partner)) {

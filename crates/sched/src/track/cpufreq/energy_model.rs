@@ -10,8 +10,7 @@ use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError, Gover
 use crate::state::cpufreq::energy_model::{
     EM_MAX_COMPLEXITY, EM_MAX_POWER_UW, PerfDomain, perf_table, perf_table_by_performance,
 };
-use crate::state::rq::Rq;
-use crate::types::arena::Arena;
+use crate::state::rq::Rqs;
 use crate::types::cpumask::CpuMask;
 use crate::types::ids::CpuId;
 use crate::types::kernel_rules::KernelRules;
@@ -67,7 +66,7 @@ impl State {
 
 impl FrequencyDomain {
     /// Returns the capacity of the domain's CPUs, if its power values and capacities are plausible.
-    fn capacity_for_model(&self, rqs: &Arena<CpuId, Rq>) -> Option<Capacity> {
+    fn capacity_for_model(&self, rqs: &Rqs) -> Option<Capacity> {
         let capacity_of = |cpu: CpuId| rqs[cpu].cpu_capacity_orig;
         let capacity = self.cpus().next().map(capacity_of)?;
         let is_plausible = !self.power_uw().is_empty()
@@ -77,11 +76,7 @@ impl FrequencyDomain {
     }
 
     /// Checks that the energy model of the domain can be computed.
-    pub(super) fn check_performance(
-        &self,
-        rqs: &Arena<CpuId, Rq>,
-        rules: &KernelRules,
-    ) -> Result<(), FrequencyDomainError> {
+    pub(super) fn check_performance(&self, rqs: &Rqs, rules: &KernelRules) -> Result<(), FrequencyDomainError> {
         let Some(capacity) = self.capacity_for_model(rqs).filter(|_| rules.em_has_performance) else {
             return Ok(());
         };
@@ -95,7 +90,7 @@ impl FrequencyDomain {
 
     /// Returns the energy model of the domain, if schedutil drives it and its power values and
     /// capacities are plausible.
-    fn perf_domain(&self, rqs: &Arena<CpuId, Rq>, rules: &KernelRules, online: &CpuMask) -> Option<PerfDomain> {
+    fn perf_domain(&self, rqs: &Rqs, rules: &KernelRules, online: &CpuMask) -> Option<PerfDomain> {
         let capacity = self.capacity_for_model(rqs)?;
         matches!(self.governor(), Governor::Schedutil(_)).then(|| PerfDomain {
             cpus: self.cpus().filter(|&cpu| online.contains(cpu)).collect(),

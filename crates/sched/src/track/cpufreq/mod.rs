@@ -25,8 +25,7 @@ use crate::state::State;
 use crate::state::cpufreq::CpufreqPolicy;
 use crate::state::cpufreq::domain::{FrequencyDomain, FrequencyDomainError};
 use crate::state::cpufreq::limits::FrequencyLimits;
-use crate::state::rq::Rq;
-use crate::types::arena::Arena;
+use crate::state::rq::Rqs;
 use crate::types::ids::{CfsRqId, CpuId};
 use crate::types::units::SCHED_CAPACITY_SCALE;
 use crate::types::work::KernelOp;
@@ -110,7 +109,7 @@ impl State {
 impl CpufreqPolicy {
     /// Switches all CPUs of the policy to its lowest frequency that is not below `khz`, or to its highest:
     /// `cpufreq_driver_fast_switch()`. With `all`, inefficient frequencies are in use too.
-    pub(crate) fn fast_switch(&mut self, ctx: &mut Ctx<'_>, rqs: &mut Arena<CpuId, Rq>, khz: u64, all: bool) {
+    pub(crate) fn fast_switch(&mut self, ctx: &mut Ctx<'_>, rqs: &mut Rqs, khz: u64, all: bool) {
         let khz = self.resolve(khz, all);
         if khz == self.cur_khz {
             return;

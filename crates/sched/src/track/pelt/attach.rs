@@ -13,8 +13,9 @@ use crate::state::entity::SchedEntity;
 use crate::state::fair_tree::FairTree;
 use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
+use crate::state::task::Task;
 use crate::types::features::{Feature, FeatureSet};
-use crate::types::ids::{CfsRqId, EntityId};
+use crate::types::ids::{CfsRqId, CpuId, EntityId};
 use crate::types::pelt::util_est::UTIL_AVG_UNCHANGED;
 use crate::types::pelt::{Contribution, ContributionScale, SchedAvg};
 use crate::types::tunables::{PeltScaling, Tunables};
@@ -38,6 +39,7 @@ pub(crate) struct UpdateLoad {
 impl UpdateLoad {
     pub(crate) const PLAIN: Self = Self { update_tg: false, skip_age: false, attach: false, detach: false };
     pub(crate) const TG: Self = Self { update_tg: true, ..Self::PLAIN };
+    pub(crate) const ATTACH: Self = Self { attach: true, ..Self::TG };
 }
 
 impl State {
@@ -94,11 +96,11 @@ impl State {
         }
 
         if !is_attached && how.attach {
-            self.attach_entity_load_avg(ctx, cfs_rq, se);
-            self.update_tg_load_avg(ctx, cfs_rq);
+            self.fair.attach_entity_load_avg(cfs_rq, se);
+            self.end_attach_or_detach(ctx, cfs_rq);
         } else if how.detach {
-            self.detach_entity_load_avg(ctx, cfs_rq, se);
-            self.update_tg_load_avg(ctx, cfs_rq);
+            self.fair.detach_entity_load_avg(cfs_rq, se);
+            self.end_attach_or_detach(ctx, cfs_rq);
         } else if decayed {
             self.cfs_rq_util_change(ctx, cfs_rq);
             if how.update_tg {
@@ -107,50 +109,12 @@ impl State {
         }
     }
 
-    /// Adds the averages of an entity that arrives on a cfs_rq.
-    ///
-    /// The entity adopts the phase of the cfs_rq's period, and its sums are recomputed from its averages. As
-    /// in 6.1, the load does not follow a weight that changed while the task was in another class. A task
-    /// that leaves SCHED_IDLE for SCHED_FIFO has its load multiplied by 341 (`reweight_task()`), and keeps
-    /// that when it returns to SCHED_IDLE. So load grows without bound, and wraps, if a task does this often
-    /// enough.
-    pub(crate) fn attach_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
-        let sums = &mut self.fair.cfs_rqs[cfs_rq].avg;
-        let entity = &mut self.fair.entities[se];
-        let weight = entity.weight();
-        let divider = u64::from(sums.divider());
-        let avg = &mut entity.avg;
-        avg.last_update_time = sums.last_update_time;
-        avg.period_contrib = sums.period_contrib;
-        avg.util_sum = (avg.util_avg * divider) as u32;
-        avg.runnable_sum = avg.runnable_avg * divider;
-        let weighted = avg.load_avg.wrapping_mul(divider);
-        avg.load_sum = if weight < weighted { weighted / weight } else { 1 };
-
-        sums.add_load(avg.load_avg, weight.wrapping_mul(avg.load_sum));
-        sums.util_avg += avg.util_avg;
-        sums.util_sum = sums.util_sum.wrapping_add(avg.util_sum);
-        sums.runnable_avg += avg.runnable_avg;
-        sums.runnable_sum += avg.runnable_sum;
-        let load_sum = avg.load_sum as i64;
+    /// Ends an attach or detach: cached statistics, frequency and group load follow the averages of the cfs_rq.
+    pub(crate) fn end_attach_or_detach(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId) {
         self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
-        self.fair.cfs_rqs[cfs_rq].add_tg_cfs_propagate(load_sum);
         self.cfs_rq_util_change(ctx, cfs_rq);
         self.fair.cfs_rqs[cfs_rq].report_load_avg(ctx);
-    }
-
-    /// Subtracts the averages of an entity that leaves a cfs_rq.
-    pub(crate) fn detach_entity_load_avg(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
-        let entity = &self.fair.entities[se];
-        let (weighted, avg) = (entity.weighted_load_sum(), entity.avg);
-        let sums = &mut self.fair.cfs_rqs[cfs_rq].avg;
-        sums.sub_load(avg.load_avg, weighted);
-        sums.sub_util(avg.util_avg, u64::from(avg.util_sum));
-        sums.sub_runnable(avg.runnable_avg, avg.runnable_sum);
-        self.lb_cache.mark_cfs_rq_dirty(cfs_rq);
-        self.fair.cfs_rqs[cfs_rq].add_tg_cfs_propagate((avg.load_sum as i64).wrapping_neg());
-        self.cfs_rq_util_change(ctx, cfs_rq);
-        self.fair.cfs_rqs[cfs_rq].report_load_avg(ctx);
+        self.update_tg_load_avg(ctx, cfs_rq);
     }
 }
 
@@ -251,6 +215,54 @@ impl FairTree {
             now.wrapping_add(ctx.sched_clock().wrapping_sub(rq.clock_idle))
         };
         self.update_load_avg_blocked_se(ctx, now, id);
+    }
+
+    /// Assigns a task to a CPU (`__set_task_cpu()`).
+    pub(crate) fn place_task_on(&mut self, ctx: &mut Ctx<'_>, features: FeatureSet, p: &mut Task, cpu: CpuId) {
+        (p.cpu, p.wake_cpu) = (cpu, cpu);
+        let (cfs_rq, parent, depth) = self.place_in_group(p.group, cpu);
+        self.set_task_rq_fair(ctx, features, p.se, cfs_rq);
+        let entity = &mut self.entities[p.se];
+        (entity.cfs_rq, entity.parent, entity.depth) = (cfs_rq, parent, depth);
+    }
+
+    /// Adds the averages of an entity that arrives on a cfs_rq.
+    ///
+    /// The entity adopts the phase of the cfs_rq's period, and its sums are recomputed from its averages. As
+    /// in 6.1, the load does not follow a weight that changed while the task was in another class. A task
+    /// that leaves SCHED_IDLE for SCHED_FIFO has its load multiplied by 341 (`reweight_task()`), and keeps
+    /// that when it returns to SCHED_IDLE. So load grows without bound, and wraps, if a task does this often
+    /// enough.
+    pub(crate) fn attach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let (queue, entity) = (&mut self.cfs_rqs[cfs_rq], &mut self.entities[se]);
+        let sums = &mut queue.avg;
+        let weight = entity.weight();
+        let divider = u64::from(sums.divider());
+        let avg = &mut entity.avg;
+        avg.last_update_time = sums.last_update_time;
+        avg.period_contrib = sums.period_contrib;
+        avg.util_sum = (avg.util_avg * divider) as u32;
+        avg.runnable_sum = avg.runnable_avg * divider;
+        let weighted = avg.load_avg.wrapping_mul(divider);
+        avg.load_sum = if weight < weighted { weighted / weight } else { 1 };
+
+        sums.add_load(avg.load_avg, weight.wrapping_mul(avg.load_sum));
+        sums.util_avg += avg.util_avg;
+        sums.util_sum = sums.util_sum.wrapping_add(avg.util_sum);
+        sums.runnable_avg += avg.runnable_avg;
+        sums.runnable_sum += avg.runnable_sum;
+        queue.add_tg_cfs_propagate(avg.load_sum as i64);
+    }
+
+    /// Subtracts the averages of an entity that leaves a cfs_rq.
+    pub(crate) fn detach_entity_load_avg(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+        let entity = &self.entities[se];
+        let (weighted, avg) = (entity.weighted_load_sum(), entity.avg);
+        let queue = &mut self.cfs_rqs[cfs_rq];
+        queue.avg.sub_load(avg.load_avg, weighted);
+        queue.avg.sub_util(avg.util_avg, u64::from(avg.util_sum));
+        queue.avg.sub_runnable(avg.runnable_avg, avg.runnable_sum);
+        queue.add_tg_cfs_propagate((avg.load_sum as i64).wrapping_neg());
     }
 }
 

@@ -14,8 +14,8 @@ impl State {
         let cfs_rq = self.fair.entities[se].cfs_rq;
         let skip_age = !self.features.has(crate::types::features::Feature::AttachAgeLoad);
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad { skip_age, ..UpdateLoad::PLAIN });
-        self.attach_entity_load_avg(ctx, cfs_rq, se);
-        self.update_tg_load_avg(ctx, cfs_rq);
+        self.fair.attach_entity_load_avg(cfs_rq, se);
+        self.end_attach_or_detach(ctx, cfs_rq);
         self.propagate_entity_cfs_rq(ctx, se);
     }
 
@@ -27,8 +27,8 @@ impl State {
         }
         let cfs_rq = self.fair.entities[se].cfs_rq;
         self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::PLAIN);
-        self.detach_entity_load_avg(ctx, cfs_rq, se);
-        self.update_tg_load_avg(ctx, cfs_rq);
+        self.fair.detach_entity_load_avg(cfs_rq, se);
+        self.end_attach_or_detach(ctx, cfs_rq);
         self.propagate_entity_cfs_rq(ctx, se);
     }
 

@@ -14,27 +14,21 @@ use crate::types::kernel_rules::KernelRules;
 use crate::types::pelt::SchedAvg;
 
 impl FairTree {
-    /// Adds the estimate of a task's entity to the sum of its runqueue. Models `util_est_enqueue()`.
+    /// Adds the estimate of an entity to its runqueue's (`util_est_enqueue()`) or subtracts it (`util_est_dequeue()`).
     #[inline(always)]
-    pub(crate) fn util_est_enqueue(&mut self, features: FeatureSet, lb_cache: &mut LbCache, cpu: CpuId, se: EntityId) {
+    pub(crate) fn change_util_est(
+        &mut self,
+        features: FeatureSet,
+        lb_cache: &mut LbCache,
+        cpu: CpuId,
+        se: EntityId,
+        change: impl Fn(u32, u32) -> u32,
+    ) {
         if features.has(Feature::UtilEst) {
             let estimate = self.entities[se].avg.util_est.estimate() as u32;
-            let root = CfsRqId::root(cpu);
             lb_cache.mark_dirty(cpu);
-            let sum = &mut self.cfs_rqs[root].avg.util_est.enqueued;
-            *sum = sum.wrapping_add(estimate);
-        }
-    }
-
-    /// Subtracts the estimate of a task's entity from the sum of its runqueue. Models `util_est_dequeue()`.
-    #[inline(always)]
-    pub(crate) fn util_est_dequeue(&mut self, features: FeatureSet, lb_cache: &mut LbCache, cpu: CpuId, se: EntityId) {
-        if features.has(Feature::UtilEst) {
-            let estimate = self.entities[se].avg.util_est.estimate() as u32;
-            let root = CfsRqId::root(cpu);
-            lb_cache.mark_dirty(cpu);
-            let sum = &mut self.cfs_rqs[root].avg.util_est.enqueued;
-            *sum = sum.saturating_sub(estimate);
+            let sum = &mut self.cfs_rqs[CfsRqId::root(cpu)].avg.util_est.enqueued;
+            *sum = change(*sum, estimate);
         }
     }
 }

@@ -69,14 +69,14 @@ fn an_entity_is_attached_and_detached() {
             util_avg,
             ..SchedAvg::default()
         };
-        rig.with(|sched, ctx| sched.attach_entity_load_avg(ctx, cfs_rq, entity));
+        rig.sched.fair.attach_entity_load_avg(cfs_rq, entity);
         let avg = &mut rig.sched.fair.entities[entity].avg;
         let attached = [avg.load_sum, avg.runnable_sum, u64::from(avg.util_sum), u64::from(avg.period_contrib)];
         assert_eq!(attached, columns(&line["se1"]), "{line}");
         let [util_sum, util_avg] = columns(&line["util2"]);
         (avg.util_sum, avg.util_avg) = (util_sum as u32, util_avg);
         assert_eq!(sums(&rig.sched.fair.cfs_rqs[cfs_rq].avg), columns(&line["cfs1"]), "{line}");
-        rig.with(|sched, ctx| sched.detach_entity_load_avg(ctx, cfs_rq, entity));
+        rig.sched.fair.detach_entity_load_avg(cfs_rq, entity);
         assert_eq!(sums(&rig.sched.fair.cfs_rqs[cfs_rq].avg), columns(&line["cfs2"]), "{line}");
         nr_compared += 1;
     }

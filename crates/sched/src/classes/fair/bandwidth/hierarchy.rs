@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! Traversals of a group and all groups below it.
+//! Traversals of a group and all groups below it, and whether a group is throttled.
 //!
 //! Models the two traversals of `walk_tg_tree_from()` (6.1) that throttling needs. Children are visited in
 //! the kernel's order, the newest first, because the order determines the order of cfs_rqs in the leaf list.
 
 use crate::state::fair_tree::FairTree;
-use crate::types::ids::GroupId;
+use crate::types::ids::{CpuId, GroupId};
 
 impl FairTree {
     /// Returns the next group of a traversal of everything below `top`, parents before children.
@@ -38,5 +38,21 @@ impl FairTree {
         }
         let this = &self.groups[group];
         this.next_sibling.map(|sibling| self.first_upwards(sibling)).or(this.parent)
+    }
+
+    /// Returns the nearest throttled group on a CPU, from `group` upwards.
+    pub(crate) fn throttled_group(&self, mut group: GroupId, cpu: CpuId) -> Option<GroupId> {
+        if !self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy() {
+            return None;
+        }
+        while !self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].throttled {
+            group = self.groups[group].parent?;
+        }
+        Some(group)
+    }
+
+    /// Whether a group is throttled at the source or at the destination (`throttled_lb_pair()`).
+    pub(crate) fn is_throttled_pair(&self, group: GroupId, src: CpuId, dst: CpuId) -> bool {
+        [src, dst].iter().any(|&cpu| self.cfs_rqs[self.cfs_rq_of_group(group, cpu)].is_throttled_hierarchy())
     }
 }

@@ -6,7 +6,6 @@
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::types::ids::CfsRqId;
-use crate::types::tunables::Tunables;
 
 /// Runtime that a CPU keeps when the last task of the group leaves it (`min_cfs_rq_runtime`).
 const MIN_CFS_RQ_RUNTIME_NS: i64 = 1_000_000;
@@ -79,12 +78,5 @@ impl State {
                 self.start_cfs_slack_bandwidth(ctx, group);
             }
         }
-    }
-}
-
-impl Tunables {
-    /// Returns the amount that a CPU draws at a time (`sched_cfs_bandwidth_slice()`), in ns.
-    pub(crate) const fn bandwidth_slice_ns(&self) -> u64 {
-        self.cfs_bandwidth_slice_us * 1000
     }
 }

@@ -146,8 +146,7 @@ impl State {
                 let flags = DequeueFlags { sleep: true, special: true, delayed, ..DequeueFlags::default() };
                 self.dequeue_entity(ctx, above, se, flags);
             } else {
-                self.update_load_avg(ctx, above, se, UpdateLoad::PLAIN);
-                self.fair.se_update_runnable(se);
+                self.refresh_entity(ctx, above, se, UpdateLoad::PLAIN);
             }
             if self.fair.se_is_idle(&self.tasks, se) {
                 tasks.idle = tasks.all;
@@ -174,8 +173,7 @@ impl State {
             if is_first {
                 self.enqueue_entity(ctx, above, se, EnqueueFlags { wakeup: true, ..EnqueueFlags::default() });
             } else {
-                self.update_load_avg(ctx, above, se, UpdateLoad::TG);
-                self.fair.se_update_runnable(se);
+                self.refresh_entity(ctx, above, se, UpdateLoad::TG);
             }
             if self.fair.se_is_idle(&self.tasks, se) {
                 tasks.idle = tasks.all;

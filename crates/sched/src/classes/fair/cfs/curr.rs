@@ -10,7 +10,7 @@ use crate::state::entity::vruntime_before;
 use crate::state::fair_tree::FairTree;
 use crate::state::rq::cfs_rq::CfsRq;
 use crate::track::pelt::attach::UpdateLoad;
-use crate::types::ids::{CfsRqId, EntityId, TaskId};
+use crate::types::ids::{CfsRqId, EntityId};
 
 impl CfsRq {
     /// Advances `min_vruntime` to the smallest virtual runtime on the cfs_rq; it never decreases. `running` is that of
@@ -44,7 +44,8 @@ impl State {
     }
 
     /// Makes an entity the running one of its cfs_rq.
-    pub(super) fn set_next_entity_cfs(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
+    #[inline(never)]
+    pub(in crate::classes::fair) fn set_next_entity_cfs(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         self.fair.clear_buddies(cfs_rq, se);
         if self.fair.entities[se].on_rq {
             self.fair.remove_from_timeline_cfs(cfs_rq, se);
@@ -56,7 +57,8 @@ impl State {
 
     /// Stops the running entity of a cfs_rq. It waits again if it is still runnable. A cfs_rq without runtime
     /// is throttled here.
-    pub(super) fn put_prev_entity_cfs(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, prev: EntityId) {
+    #[inline(never)]
+    pub(in crate::classes::fair) fn put_prev_entity_cfs(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, prev: EntityId) {
         let on_rq = self.fair.entities[prev].on_rq;
         if on_rq {
             self.update_curr_cfs(ctx, cfs_rq);
@@ -67,31 +69,6 @@ impl State {
             self.update_load_avg(ctx, cfs_rq, prev, UpdateLoad::PLAIN);
         }
         self.fair.cfs_rqs[cfs_rq].curr = None;
-    }
-
-    /// Makes a task and the group entities above it the running ones (`set_next_task_fair()`).
-    pub(in crate::classes::fair) fn set_next_task_cfs(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let p = &self.tasks[task];
-        let mut entity = Some(p.se);
-        if p.is_queued() {
-            self.rqs[p.cpu].cfs_tasks.move_to_newest(&mut self.tasks, task);
-        }
-        while let Some(se) = entity {
-            let (cfs_rq, parent) = self.fair.place_of(se);
-            self.set_next_entity_cfs(ctx, cfs_rq, se);
-            self.account_cfs_rq_runtime(ctx, cfs_rq, 0);
-            entity = parent;
-        }
-    }
-
-    /// Stops a task and the group entities above it (`put_prev_task_fair()`).
-    pub(in crate::classes::fair) fn put_prev_task_cfs(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let mut entity = Some(self.tasks[task].se);
-        while let Some(se) = entity {
-            let (cfs_rq, parent) = self.fair.place_of(se);
-            self.put_prev_entity_cfs(ctx, cfs_rq, se);
-            entity = parent;
-        }
     }
 }
 
@@ -105,7 +82,7 @@ impl FairTree {
 
     /// Adds a waiting entity to the timeline of its cfs_rq, by virtual runtime.
     #[inline]
-    pub(in crate::classes::fair) fn insert_into_timeline_cfs(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+    pub(crate) fn insert_into_timeline_cfs(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let vruntime = self.entities[se].vruntime;
         self.cfs_rqs[cfs_rq].timeline.insert(vruntime, se);
     }

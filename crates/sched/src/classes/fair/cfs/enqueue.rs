@@ -8,6 +8,7 @@ use crate::classes::fair::enqueue::{DequeueFlags, EnqueueFlags};
 use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::dirty::TaskCounts;
+use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::types::work::KernelOp;
 
@@ -28,7 +29,7 @@ impl State {
         let p = &self.tasks[task];
         let (first, in_iowait) = (p.se, p.in_iowait);
         let mut counted = TaskCounts { all: 1, idle: u32::from(p.has_idle_policy()), delayed: 0 };
-        self.fair.util_est_enqueue(self.features, &mut self.lb_cache, cpu, first);
+        self.fair.change_util_est(self.features, &mut self.lb_cache, cpu, first, u32::wrapping_add);
         if in_iowait {
             self.cpufreq_iowait(ctx, cpu);
         }
@@ -52,7 +53,7 @@ impl State {
         }
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.fair.place_of(se);
-            self.refresh_queued_group(ctx, cfs_rq, se);
+            self.refresh_entity(ctx, cfs_rq, se, UpdateLoad::TG);
             self.update_cfs_group_cfs(ctx, se);
             let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_in(&mut counted);
@@ -87,7 +88,7 @@ impl State {
         let p = &self.tasks[task];
         let first = p.se;
         let mut counted = TaskCounts { all: 1, idle: u32::from(p.has_idle_policy()), delayed: 0 };
-        self.fair.util_est_dequeue(self.features, &mut self.lb_cache, cpu, first);
+        self.fair.change_util_est(self.features, &mut self.lb_cache, cpu, first, u32::saturating_sub);
         let mut entity = Some(first);
         let mut entity_flags = flags;
         while let Some(se) = entity {
@@ -101,9 +102,8 @@ impl State {
                 return self.finish_dequeue(ctx, cpu, first, flags);
             }
             if queue.load.weight != 0 {
-                if let Some(group) =
-                    parent.filter(|_| flags.sleep && !self.fair.cfs_rqs[cfs_rq].is_throttled_hierarchy())
-                {
+                let marks_buddy = flags.sleep && !queue.is_throttled_hierarchy();
+                if let Some(group) = parent.filter(|_| marks_buddy) {
                     self.fair.set_next_buddy(&self.tasks, group);
                 }
                 break;
@@ -112,7 +112,7 @@ impl State {
         }
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.fair.place_of(se);
-            self.refresh_queued_group(ctx, cfs_rq, se);
+            self.refresh_entity(ctx, cfs_rq, se, UpdateLoad::TG);
             self.update_cfs_group_cfs(ctx, se);
             let queue = &mut self.fair.cfs_rqs[cfs_rq];
             queue.count_out(&mut counted);
@@ -154,7 +154,7 @@ impl State {
         if is_relative && !is_curr {
             self.fair.entities[se].make_vruntime_absolute(self.fair.cfs_rqs[cfs_rq].min_vruntime);
         }
-        self.attach_entity(ctx, cfs_rq, se);
+        self.refresh_entity(ctx, cfs_rq, se, UpdateLoad::ATTACH);
         self.update_cfs_group_cfs(ctx, se);
         let cpu = self.fair.cfs_rqs[cfs_rq].cpu;
         self.fair.account_entity_enqueue(&mut self.rqs[cpu], &mut self.tasks, cfs_rq, se);

@@ -21,7 +21,7 @@ impl State {
     /// Updates the slice timer after the number of runnable tasks has changed. Among many tasks the slice does not depend
     /// on their number.
     pub(super) fn hrtick_update_cfs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        let Some(curr) = self.hrtick_task(cpu) else { return };
+        let Some(curr) = self.rqs[cpu].hrtick_task(self.features, &self.tasks) else { return };
         let cfs_rq = self.fair.entities[self.tasks[curr].se].cfs_rq;
         if self.fair.cfs_rqs[cfs_rq].nr_running < self.tunables.nr_latency {
             self.hrtick_start_cfs(ctx, cpu, curr);

@@ -15,5 +15,4 @@ pub(crate) mod place;
 pub(crate) mod preempt;
 pub(crate) mod shares;
 pub(crate) mod slice;
-pub(crate) mod throttle;
 pub(crate) mod tick;

@@ -7,10 +7,10 @@
 use crate::classes::fair::cfs::preempt::VruntimeLead;
 use crate::interface::ctx::Ctx;
 use crate::state::State;
+use crate::state::entity::EntityOwner;
 use crate::state::fair_tree::FairTree;
 use crate::state::lock::RqGuard;
 use crate::state::task::SchedClass;
-use crate::types::features::Feature;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::types::work::KernelOp;
 
@@ -41,7 +41,7 @@ impl State {
     /// `None` if no task is left; the old task is then still the running one.
     fn pick_next_task_from(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, prev: TaskId) -> Option<TaskId> {
         let mut cfs_rq = CfsRqId::root(cpu);
-        let se = loop {
+        let (se, task) = loop {
             let mut curr = self.fair.cfs_rqs[cfs_rq].curr;
             if let Some(running) = curr {
                 if self.fair.entities[running].on_rq {
@@ -53,22 +53,21 @@ impl State {
                     if self.fair.cfs_rqs[CfsRqId::root(cpu)].nr_running == 0 {
                         return None;
                     }
-                    self.put_prev_task_cfs(ctx, prev);
+                    self.for_each_sched_entity(ctx, Some(self.tasks[prev].se), Self::put_prev_entity_cfs);
                     return Some(self.pick_first_task(ctx, cpu));
                 }
             }
             let se = self.fair.pick_next_entity(cfs_rq, curr, self.tunables.wakeup_granularity_ns);
-            match self.fair.entities[se].my_q() {
-                Some(below) => cfs_rq = below,
-                None => break se,
+            match self.fair.entities[se].owner {
+                EntityOwner::Group(below) => cfs_rq = below,
+                EntityOwner::Task(task) => break (se, task),
             }
         };
-        let task = self.fair.entities[se].task().expect("an entity without cfs_rq below is a task's");
         if task != prev {
             let old = self.tasks[prev].se;
             self.switch_branches(ctx, old, se, Self::put_prev_entity_cfs, Self::set_next_entity_cfs);
         }
-        self.finish_pick_cfs(ctx, cpu, task);
+        self.finish_pick(ctx, cpu, task, Self::hrtick_start_cfs);
         Some(task)
     }
 
@@ -79,22 +78,13 @@ impl State {
             ctx.charge(KernelOp::GroupLevel);
             let se = self.fair.pick_next_entity(cfs_rq, None, self.tunables.wakeup_granularity_ns);
             self.set_next_entity_cfs(ctx, cfs_rq, se);
-            match self.fair.entities[se].my_q() {
-                Some(below) => cfs_rq = below,
-                None => break self.fair.entities[se].task().expect("an entity without cfs_rq below is a task's"),
+            match self.fair.entities[se].owner {
+                EntityOwner::Group(below) => cfs_rq = below,
+                EntityOwner::Task(task) => break task,
             }
         };
-        self.finish_pick_cfs(ctx, cpu, task);
+        self.finish_pick(ctx, cpu, task, Self::hrtick_start_cfs);
         task
-    }
-
-    /// Completes the pick of a task, which has become the running one.
-    fn finish_pick_cfs(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        self.rqs[cpu].cfs_tasks.move_to_newest(&mut self.tasks, task);
-        if self.features.has(Feature::Hrtick) {
-            self.hrtick_start_cfs(ctx, cpu, task);
-        }
-        self.update_misfit_status(ctx, cpu, Some(task));
     }
 }
 

@@ -81,7 +81,6 @@ impl State {
                 self.resched_curr(ctx, cpu);
             }
         }
-        let min_vruntime = self.fair.cfs_rqs[cfs_rq].min_vruntime;
-        self.fair.entities[se].make_vruntime_relative(min_vruntime);
+        self.fair.entities[se].make_vruntime_relative(self.fair.cfs_rqs[cfs_rq].min_vruntime);
     }
 }

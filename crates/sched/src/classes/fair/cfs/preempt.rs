@@ -127,12 +127,11 @@ impl FairTree {
     /// Compares two entities of one cfs_rq: by how much is `se` ahead, relative to its wake-up granularity?
     pub(crate) fn wakeup_preempt_entity(&mut self, curr: EntityId, se: EntityId, granularity_ns: u64) -> VruntimeLead {
         let curr_vruntime = self.entities[curr].vruntime;
-        let granularity = granularity_ns;
         let se = &mut self.entities[se];
         let lead = curr_vruntime.wrapping_sub(se.vruntime) as i64;
         if lead <= 0 {
             VruntimeLead::Behind
-        } else if lead > calc_delta_fair(granularity, &mut se.load) as i64 {
+        } else if lead > calc_delta_fair(granularity_ns, &mut se.load) as i64 {
             VruntimeLead::Beyond
         } else {
             VruntimeLead::Within

@@ -10,13 +10,6 @@ use crate::types::ids::{CfsRqId, EntityId};
 use crate::types::tunables::Tunables;
 use crate::types::weight::{calc_delta, calc_delta_fair};
 
-impl Tunables {
-    /// Time in which each of the runnable entities runs once, in ns (`__sched_period()`).
-    fn sched_period(&self, nr_running: u32) -> u64 {
-        if nr_running > self.nr_latency { u64::from(nr_running) * self.min_granularity_ns } else { self.latency_ns }
-    }
-}
-
 impl FairTree {
     /// Returns the slice of an entity, in ns.
     ///

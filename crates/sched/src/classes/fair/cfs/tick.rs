@@ -21,13 +21,10 @@ impl State {
         task: TaskId,
         is_slice_end: bool,
     ) {
-        let mut entity = Some(self.tasks[task].se);
-        while let Some(se) = entity {
+        self.for_each_sched_entity(ctx, Some(self.tasks[task].se), |state, ctx, cfs_rq, se| {
             ctx.charge(KernelOp::GroupLevel);
-            let (cfs_rq, parent) = self.fair.place_of(se);
-            self.entity_tick_cfs(ctx, cfs_rq, se, is_slice_end);
-            entity = parent;
-        }
+            state.entity_tick_cfs(ctx, cfs_rq, se, is_slice_end);
+        });
         self.update_misfit_status(ctx, cpu, Some(task));
         self.check_update_overutilized_status(ctx, cpu);
     }

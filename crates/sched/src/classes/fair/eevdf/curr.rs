@@ -8,15 +8,14 @@ use crate::state::State;
 use crate::state::entity::vruntime_before;
 use crate::state::fair_tree::FairTree;
 use crate::track::pelt::attach::UpdateLoad;
-use crate::types::ids::{CfsRqId, EntityId, TaskId};
+use crate::types::ids::{CfsRqId, EntityId};
 
 impl State {
     /// Charges the running entity for the time since the last charge. The CPU reschedules if the slice of that entity has
     /// ended, or was preempted.
     pub(super) fn update_curr_eevdf(&mut self, ctx: &mut Ctx<'_>, id: CfsRqId) {
         let queue = &self.fair.cfs_rqs[id];
-        let Some(curr) = queue.curr else { return };
-        let cpu = queue.cpu;
+        let (Some(curr), cpu) = (queue.curr, queue.cpu) else { return };
         let se = &mut self.fair.entities[curr];
         let Some(delta) = se.charge(self.rqs[cpu].clock_task) else { return };
         let (task, has_ended) = (se.task(), !vruntime_before(se.vruntime, se.deadline));
@@ -36,7 +35,8 @@ impl State {
     }
 
     /// Makes an entity the running one of its cfs_rq. Its slice is protected.
-    pub(super) fn set_next_entity_eevdf(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
+    #[inline(never)]
+    pub(in crate::classes::fair) fn set_next_entity_eevdf(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, se: EntityId) {
         self.fair.clear_buddies(cfs_rq, se);
         if self.fair.entities[se].on_rq {
             self.fair.remove_from_timeline_eevdf(cfs_rq, se);
@@ -49,7 +49,13 @@ impl State {
 
     /// Stops the running entity of a cfs_rq. It waits again if it is still runnable. A cfs_rq without runtime is throttled
     /// here.
-    pub(super) fn put_prev_entity_eevdf(&mut self, ctx: &mut Ctx<'_>, cfs_rq: CfsRqId, prev: EntityId) {
+    #[inline(never)]
+    pub(in crate::classes::fair) fn put_prev_entity_eevdf(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        cfs_rq: CfsRqId,
+        prev: EntityId,
+    ) {
         let on_rq = self.fair.entities[prev].on_rq;
         if on_rq {
             self.update_curr_eevdf(ctx, cfs_rq);
@@ -61,37 +67,12 @@ impl State {
         }
         self.fair.cfs_rqs[cfs_rq].curr = None;
     }
-
-    /// Makes a task and the group entities above it the running ones (`set_next_task_fair()`).
-    pub(in crate::classes::fair) fn set_next_task_eevdf(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let p = &self.tasks[task];
-        let mut entity = Some(p.se);
-        if p.is_queued() {
-            self.rqs[p.cpu].cfs_tasks.move_to_newest(&mut self.tasks, task);
-        }
-        while let Some(se) = entity {
-            let (cfs_rq, parent) = self.fair.place_of(se);
-            self.set_next_entity_eevdf(ctx, cfs_rq, se);
-            self.account_cfs_rq_runtime(ctx, cfs_rq, 0);
-            entity = parent;
-        }
-    }
-
-    /// Stops a task and the group entities above it (`put_prev_task_fair()`).
-    pub(in crate::classes::fair) fn put_prev_task_eevdf(&mut self, ctx: &mut Ctx<'_>, task: TaskId) {
-        let mut entity = Some(self.tasks[task].se);
-        while let Some(se) = entity {
-            let (cfs_rq, parent) = self.fair.place_of(se);
-            self.put_prev_entity_eevdf(ctx, cfs_rq, se);
-            entity = parent;
-        }
-    }
 }
 
 impl FairTree {
     /// Adds a waiting entity to the timeline, by deadline, and to the virtual time and the slices of its cfs_rq.
     #[inline(never)]
-    pub(in crate::classes::fair) fn insert_into_timeline_eevdf(&mut self, cfs_rq: CfsRqId, se: EntityId) {
+    pub(crate) fn insert_into_timeline_eevdf(&mut self, cfs_rq: CfsRqId, se: EntityId) {
         let (entity, queue) = (&mut self.entities[se], &mut self.cfs_rqs[cfs_rq]);
         queue.virtual_time.add(entity.vruntime, entity.weight() as i64);
         queue.timeline.insert(entity.deadline, se);

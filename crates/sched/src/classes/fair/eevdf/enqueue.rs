@@ -9,6 +9,7 @@ use crate::interface::ctx::Ctx;
 use crate::state::State;
 use crate::state::dirty::TaskCounts;
 use crate::state::task::OnRq;
+use crate::track::pelt::attach::UpdateLoad;
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 use crate::types::work::KernelOp;
 
@@ -35,7 +36,7 @@ impl State {
         let (in_iowait, is_idle) = (p.in_iowait, p.has_idle_policy());
         let is_delayed = self.fair.entities[first].is_delayed;
         if !(is_delayed && (is_migrating || flags.restore)) {
-            self.fair.util_est_enqueue(self.features, &mut self.lb_cache, cpu, first);
+            self.fair.change_util_est(self.features, &mut self.lb_cache, cpu, first, u32::wrapping_add);
         }
         if flags.delayed {
             return self.requeue_delayed_entity(ctx, first);
@@ -74,7 +75,7 @@ impl State {
         let mut slice = slice.unwrap_or_default();
         while let Some(se) = entity {
             let (cfs_rq, parent) = self.fair.place_of(se);
-            self.refresh_queued_group(ctx, cfs_rq, se);
+            self.refresh_entity(ctx, cfs_rq, se, UpdateLoad::TG);
             self.update_cfs_group_eevdf(ctx, se);
             slice = self.fair.pass_slice_up(cfs_rq, se, slice);
             let queue = &mut self.fair.cfs_rqs[cfs_rq];
@@ -112,7 +113,7 @@ impl State {
         let p = &self.tasks[task];
         let (se, is_migrating) = (p.se, p.is_migrating());
         if !(self.fair.entities[se].is_delayed && (is_migrating || flags.save)) {
-            self.fair.util_est_dequeue(self.features, &mut self.lb_cache, cpu, se);
+            self.fair.change_util_est(self.features, &mut self.lb_cache, cpu, se, u32::saturating_sub);
         }
         self.fair.entities[se].util_est_update(self.features, &self.rules, &self.rqs[cpu], flags.sleep);
         let has_left = self.dequeue_entities(ctx, cpu, se, flags);
@@ -166,10 +167,9 @@ impl State {
                 break;
             }
             if queue.load.weight != 0 {
+                let marks_buddy = flags.sleep && !queue.is_throttled_hierarchy();
                 slice = parent.map_or(0, |_| self.fair.min_slice(cfs_rq));
-                if let Some(group) =
-                    parent.filter(|_| flags.sleep && !self.fair.cfs_rqs[cfs_rq].is_throttled_hierarchy())
-                {
+                if let Some(group) = parent.filter(|_| marks_buddy) {
                     self.fair.set_next_buddy(&self.tasks, group);
                 }
                 break;
@@ -178,7 +178,7 @@ impl State {
         }
         while let Some(se) = entity.filter(|_| !is_throttled) {
             let (cfs_rq, parent) = self.fair.place_of(se);
-            self.refresh_queued_group(ctx, cfs_rq, se);
+            self.refresh_entity(ctx, cfs_rq, se, UpdateLoad::TG);
             self.update_cfs_group_eevdf(ctx, se);
             slice = self.fair.pass_slice_up(cfs_rq, se, slice);
             let queue = &mut self.fair.cfs_rqs[cfs_rq];
@@ -212,7 +212,7 @@ impl State {
             self.fair.place_entity_eevdf(self.features, &self.tunables, cfs_rq, se, flags.initial);
         }
         self.update_curr_eevdf(ctx, cfs_rq);
-        self.attach_entity(ctx, cfs_rq, se);
+        self.refresh_entity(ctx, cfs_rq, se, UpdateLoad::ATTACH);
         self.update_cfs_group_eevdf(ctx, se);
         if !is_curr {
             self.fair.place_entity_eevdf(self.features, &self.tunables, cfs_rq, se, flags.initial);

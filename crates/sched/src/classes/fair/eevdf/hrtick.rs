@@ -18,7 +18,7 @@ impl State {
 
     /// Updates the slice timer after the number of runnable tasks has changed.
     pub(super) fn hrtick_update_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
-        if let Some(curr) = self.hrtick_task(cpu) {
+        if let Some(curr) = self.rqs[cpu].hrtick_task(self.features, &self.tasks) {
             self.hrtick_start_eevdf(ctx, cpu, curr);
         }
     }

@@ -8,7 +8,7 @@ use crate::classes::fair::enqueue::DequeueFlags;
 use crate::interface::ctx::Ctx;
 use crate::interface::eevdf::PickRule;
 use crate::state::State;
-use crate::state::entity::vruntime_before;
+use crate::state::entity::{EntityOwner, vruntime_before};
 use crate::state::fair_tree::FairTree;
 use crate::state::lock::RqGuard;
 use crate::state::task::SchedClass;
@@ -32,7 +32,7 @@ impl State {
         } else if task != prev {
             let (old, new) = (self.tasks[prev].se, self.tasks[task].se);
             self.switch_branches(ctx, old, new, Self::put_prev_entity_eevdf, Self::set_next_entity_eevdf);
-            self.finish_pick_eevdf(ctx, cpu, task);
+            self.finish_pick(ctx, cpu, task, Self::hrtick_start_eevdf);
         }
         Some(task)
     }
@@ -41,18 +41,9 @@ impl State {
     pub(crate) fn start_fair_task(&mut self, ctx: &mut Ctx<'_>, rq: &RqGuard, prev: TaskId, task: TaskId) {
         if task != prev {
             self.put_prev_task(ctx, rq, prev);
-            self.set_next_task_eevdf(ctx, task);
-            self.finish_pick_eevdf(ctx, rq.cpu(), task);
+            self.set_next_task_by(ctx, task, Self::set_next_entity_eevdf);
+            self.finish_pick(ctx, rq.cpu(), task, Self::hrtick_start_eevdf);
         }
-    }
-
-    /// Completes the pick of a task, which has become the running one.
-    fn finish_pick_eevdf(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId, task: TaskId) {
-        self.rqs[cpu].cfs_tasks.move_to_newest(&mut self.tasks, task);
-        if self.features.has(Feature::Hrtick) {
-            self.hrtick_start_eevdf(ctx, cpu, task);
-        }
-        self.update_misfit_status(ctx, cpu, Some(task));
     }
 
     /// Picks a fair task (`pick_task_fair()`). It starts again after a group was throttled or an entity has left.
@@ -64,11 +55,10 @@ impl State {
             }
             let picked =
                 if self.check_cfs_rq_runtime(ctx, cfs_rq) { None } else { self.pick_next_entity_eevdf(ctx, cfs_rq) };
-            let below = picked.map(|se| &self.fair.entities[se]).map(|se| (se.my_q(), se.task()));
-            cfs_rq = match below {
+            cfs_rq = match picked.map(|se| self.fair.entities[se].owner) {
                 None => CfsRqId::root(cpu),
-                Some((_, Some(task))) => return Some(task),
-                Some((below, None)) => below.expect("an entity is a task's or a group's"),
+                Some(EntityOwner::Task(task)) => return Some(task),
+                Some(EntityOwner::Group(below)) => below,
             };
         }
         None

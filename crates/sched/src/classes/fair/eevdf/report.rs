@@ -45,13 +45,8 @@ impl DlEntity {
     #[inline]
     pub(crate) fn report_server(&self, ctx: &mut Ctx<'_>, cpu: CpuId, step: ServerStep) {
         if ctx.wants_lags || step == ServerStep::Picked {
-            self.report_server_step(ctx, cpu, step);
+            ctx.report(Event::Eevdf(EevdfEvent::FairServer(&self.server_record(cpu, step))));
         }
-    }
-
-    #[cold]
-    fn report_server_step(&self, ctx: &mut Ctx<'_>, cpu: CpuId, step: ServerStep) {
-        ctx.report(Event::Eevdf(EevdfEvent::FairServer(&self.server_record(cpu, step))));
     }
 
     #[cold]

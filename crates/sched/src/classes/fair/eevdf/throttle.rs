@@ -7,12 +7,6 @@ use crate::state::rq::Rq;
 use crate::state::rq::cfs_rq::CfsRq;
 
 impl CfsRq {
-    /// Returns the clock from which the throttled time of a cfs_rq counts that is throttled now; `None` if it has no
-    /// entity.
-    pub(in crate::classes::fair) fn throttled_clock_eevdf(&self, rq: &Rq) -> Option<u64> {
-        (self.nr_running > 0).then_some(rq.clock)
-    }
-
     /// Starts to count the throttled time of a cfs_rq that gets its first entity while it is throttled.
     #[cold]
     #[inline(never)]

@@ -19,18 +19,15 @@ impl State {
         task: TaskId,
         is_slice_end: bool,
     ) {
-        let mut entity = Some(self.tasks[task].se);
-        while let Some(se) = entity {
+        self.for_each_sched_entity(ctx, Some(self.tasks[task].se), |state, ctx, cfs_rq, se| {
             ctx.charge(KernelOp::GroupLevel);
-            let (cfs_rq, parent) = self.fair.place_of(se);
-            self.update_curr_eevdf(ctx, cfs_rq);
-            self.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
-            self.update_cfs_group_eevdf(ctx, se);
+            state.update_curr_eevdf(ctx, cfs_rq);
+            state.update_load_avg(ctx, cfs_rq, se, UpdateLoad::TG);
+            state.update_cfs_group_eevdf(ctx, se);
             if is_slice_end {
-                self.resched_curr(ctx, cpu);
+                state.resched_curr(ctx, cpu);
             }
-            entity = parent;
-        }
+        });
         self.update_misfit_status(ctx, cpu, Some(task));
         self.check_update_overutilized_status(ctx, cpu);
     }
