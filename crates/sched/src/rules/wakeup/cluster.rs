@@ -87,7 +87,7 @@ impl State {
         while let Some(cpu) = scan.next_cpu(&self.domains, &self.masks[waker].select) {
             if scan.nr_scanned == limit {
                 decision.choose(decision.target, WakeRule::ScanLimit);
-                return scan.end(decision);
+                return scan.finish(decision);
             }
             if scan_budget.is_exhausted() {
                 return false;
@@ -120,7 +120,7 @@ impl State {
             Some(cpu) => decision.choose(cpu, WakeRule::IdleCpuOfBusyCore),
             None => decision.choose(decision.target, WakeRule::NothingIdle),
         }
-        scan.end(decision)
+        scan.finish(decision)
     }
 }
 
@@ -139,7 +139,7 @@ impl ClusterScan {
     }
 
     /// Chooses the fallback if the scan has found no CPU. The scan is over.
-    fn end(&self, decision: &mut WakeupDecision) -> bool {
+    fn finish(&self, decision: &mut WakeupDecision) -> bool {
         let has_found_none = matches!(decision.rule, WakeRule::ScanLimit | WakeRule::NothingIdle);
         if let Some((cpu, rule)) = self.fallback.filter(|_| has_found_none) {
             decision.choose(cpu, rule);

@@ -9,6 +9,7 @@ use crate::interface::probe::{Event, SchedObserver};
 use crate::interface::wakeup::{AffineRule, WakeFlags, WakeRule, WakeupDecision};
 use crate::paths::sched::{Sched, SchedConfig};
 use crate::rules::wakeup::search::{ScanBudget, Selection};
+use crate::state::State;
 use crate::state::cpufreq::domain::{FrequencyDomain, Governor, SchedutilConfig};
 use crate::state::new_task::NewTask;
 use crate::state::task::{Policy, Uclamp};
@@ -180,6 +181,11 @@ impl WakeupTestMachine {
         let shared = &mut self.sched.domains.shared[shared];
         (shared.nr_idle_scan, shared.has_idle_cores) = (nr_idle_scan, has_idle_cores);
         self
+    }
+
+    fn update_idle_core(&mut self) {
+        let State { domains, rqs, hotplug, .. } = &mut self.sched.state;
+        domains.update_idle_core(rqs, &hotplug.active, CpuId(0));
     }
 
     fn has_idle_cores(&self) -> bool {
@@ -514,20 +520,12 @@ fn a_search_for_an_idle_core_in_vain_takes_the_hint_back() {
 #[test]
 fn a_core_becomes_idle_with_the_last_of_its_cpus() {
     let mut machine = smt().busy(&[1, 2]).cache(4, false);
-    machine.sched.state.domains.update_idle_core(
-        &machine.sched.state.rqs,
-        &machine.sched.state.hotplug.active,
-        CpuId(0),
-    );
+    machine.update_idle_core();
     assert!(!machine.has_idle_cores());
     machine.sched.rqs[CpuId(1)].curr = machine.sched.rqs[CpuId(1)].idle;
     machine.sched.rqs[CpuId(1)].nr_running = 0;
     // The runqueue of CPU 0 need not be idle yet, because it is about to be.
-    machine.sched.state.domains.update_idle_core(
-        &machine.sched.state.rqs,
-        &machine.sched.state.hotplug.active,
-        CpuId(0),
-    );
+    machine.update_idle_core();
     assert!(machine.has_idle_cores());
 }
 
@@ -703,36 +701,15 @@ fn what_is_queued_of_a_group_is_its_part_of_the_runnable_load() {
 #[test]
 fn who_wakes_another_task_each_time_flips_and_forgets_half_of_it_in_a_second() {
     let mut machine = flat();
-    let waker = machine.sched.curr(CpuId(0)).index();
     let (a, b) = (machine.task, new_task(&mut machine.sched));
-    for wakee in [a, b, b, a] {
-        machine.sched.state.tasks[machine.sched.state.rqs[CpuId(0)].curr].record_wakee(
-            wakee,
-            machine.sched.state.jiffies,
-            machine.sched.state.hz,
-        );
-    }
-    assert_eq!(
-        (
-            machine.sched.tasks[TaskId::from_index(waker)].wakee_flips,
-            machine.sched.tasks[TaskId::from_index(waker)].wakee_flip_decay_ts
-        ),
-        (3, 1000)
-    );
-    machine.sched.jiffies = 1250;
-    machine.sched.state.tasks[machine.sched.state.rqs[CpuId(0)].curr].record_wakee(
-        a,
-        machine.sched.state.jiffies,
-        machine.sched.state.hz,
-    );
-    assert_eq!(machine.sched.tasks[TaskId::from_index(waker)].wakee_flips, 3);
-    machine.sched.jiffies = 1251;
-    machine.sched.state.tasks[machine.sched.state.rqs[CpuId(0)].curr].record_wakee(
-        a,
-        machine.sched.state.jiffies,
-        machine.sched.state.hz,
-    );
-    assert_eq!(machine.sched.tasks[TaskId::from_index(waker)].wakee_flips, 1);
+    let waker = machine.sched.curr(CpuId(0));
+    let waker = &mut machine.sched.tasks[waker];
+    [a, b, b, a].into_iter().for_each(|wakee| waker.record_wakee(wakee, 1000, 250));
+    assert_eq!((waker.wakee_flips, waker.wakee_flip_decay_ts), (3, 1000));
+    waker.record_wakee(a, 1250, 250);
+    assert_eq!(waker.wakee_flips, 3);
+    waker.record_wakee(a, 1251, 250);
+    assert_eq!(waker.wakee_flips, 1);
 }
 
 #[test]
