@@ -376,6 +376,11 @@ impl Findings {
         lifetimes
     }
 
+    fn on_fork(&mut self, now: Nanos, id: TaskId, place: usize, spec: usize) {
+        let (family, deadline) = (self.family_of[spec], self.deadlines[spec]);
+        self.tasks.insert(id, FindingTask { place, family, deadline, since: now, ..FindingTask::default() });
+    }
+
     /// A throttled task waits for runtime: its wait for a CPU ends, and another one begins afterwards.
     fn on_throttling(&mut self, now: Nanos, id: TaskId, limit: Option<RuntimeLimit>) {
         let Some(task) = self.tasks.get_mut(id) else { return };
@@ -550,14 +555,16 @@ impl Observer for Findings {
         Interest::EVENTS
     }
 
+    #[inline]
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
-        if let Some((cpu, online)) = hotplug(event) {
-            self.change_cpu(now, cpu, |activity| activity.set_online(online));
-        }
-        if let MachineEvent::Forked { task, id, spec, .. } = *event {
-            let (family, deadline) = (self.family_of[spec], self.deadlines[spec]);
-            let new = FindingTask { place: task, family, deadline, since: now, ..FindingTask::default() };
-            self.tasks.insert(id, new);
+        match *event {
+            MachineEvent::Forked { task, id, spec, .. } => self.on_fork(now, id, task, spec),
+            MachineEvent::Hotplug { .. } => {
+                if let Some((cpu, online)) = hotplug(event) {
+                    self.change_cpu(now, cpu, |activity| activity.set_online(online));
+                }
+            }
+            _ => {}
         }
     }
 }

@@ -124,6 +124,8 @@ impl Sched {
         path.next = domain.parent;
         path.max_cost += domain.max_newidle_lb_cost;
         if !path.continue_balancing {
+            // The time at which this domain is due is not computed.
+            path.wider = None;
             return path.has_decayed;
         }
         let is_serialized = domain.flags.intersects(SdFlags::SERIALIZE);
