@@ -226,10 +226,22 @@ impl CpuPathStack {
         }
     }
 
-    /// Stores a path of a type of which there is none, or takes the one that is stored. Returns what was stored.
+    /// Stores a path of a type of which there is none.
     #[inline]
-    fn replace<W: Resumable>(&mut self, path: Option<Yielded<W>>) -> Option<Yielded<W>> {
-        let before = core::mem::replace(W::slot(self), path);
+    fn put<W: Resumable>(&mut self, path: Yielded<W>) {
+        *W::slot(self) = Some(path);
+        self.find_top();
+    }
+
+    /// Takes the path of a type, if there is one.
+    #[inline]
+    fn take<W: Resumable>(&mut self) -> Option<Yielded<W>> {
+        let taken = W::slot(self).take()?;
+        self.find_top();
+        Some(taken)
+    }
+
+    fn find_top(&mut self) {
         self.top = if self.wake.is_some() {
             Some(StackedPath::Wake)
         } else if self.tick.is_some() {
@@ -241,14 +253,6 @@ impl CpuPathStack {
         } else {
             self.schedule.is_some().then_some(StackedPath::Schedule)
         };
-        before
-    }
-
-    /// Takes the path of a type, if there is one.
-    #[inline]
-    fn take<W: Resumable>(&mut self) -> Option<W> {
-        W::slot(self).as_ref()?;
-        self.replace(None).map(|Yielded { path, .. }| path)
     }
 
     /// Iterates over the load-balance passes in progress on this CPU.
@@ -299,15 +303,15 @@ impl Sched {
     /// path has yielded.
     pub fn handle_resume(&mut self, ctx: &mut Ctx<'_>) {
         let Some(stack) = self.path_stacks.of_mut(ctx.cpu) else { return };
-        if let Some(path) = stack.take::<WakePath>() {
+        if let Some(Yielded { path, .. }) = stack.take::<WakePath>() {
             self.run_path(ctx, path);
-        } else if let Some(path) = stack.take() {
+        } else if let Some(Yielded { path, .. }) = stack.take() {
             self.resume_tick(ctx, path);
-        } else if let Some(path) = stack.take() {
+        } else if let Some(Yielded { path, .. }) = stack.take() {
             self.resume_softirqs(ctx, path);
-        } else if let Some(path) = stack.take::<NohzRunIdle>() {
+        } else if let Some(Yielded { path, .. }) = stack.take::<NohzRunIdle>() {
             self.run_path(ctx, path);
-        } else if let Some(path) = stack.take() {
+        } else if let Some(Yielded { path, .. }) = stack.take() {
             self.resume_schedule(ctx, path);
         }
     }
@@ -342,15 +346,15 @@ impl Sched {
 
     fn store_path<W: Resumable>(&mut self, cpu: CpuId, path: W, before: YieldPoint) {
         let stack = self.path_stacks.of_mut(cpu).expect("yielding is enabled, so every CPU has a stack");
-        let stored = stack.replace(Some(Yielded { path, yield_point: before }));
-        debug_assert!(stored.is_none(), "{cpu:?} has already yielded in a path of this kind");
+        debug_assert!(W::slot(stack).is_none(), "{cpu:?} has already yielded in a path of this kind");
+        stack.put(Yielded { path, yield_point: before });
     }
 
     /// Completes the yielded paths of `cpu` at once, for callers that cannot wait for them. A wake-up in
     /// progress is kept and resumes later.
     pub(crate) fn finish_paths(&mut self, ctx: &mut Ctx<'_>, cpu: CpuId) {
         let Some(stack) = self.path_stacks.of_mut(cpu) else { return };
-        let wake = stack.replace::<WakePath>(None);
+        let wake = stack.take::<WakePath>();
         self.without_yielding(|sched| {
             ctx.on_cpu(cpu, |ctx| {
                 while sched.yielded_path(cpu).is_some() {
@@ -358,7 +362,9 @@ impl Sched {
                 }
             });
         });
-        self.path_stacks.cpus[cpu].replace(wake);
+        if let Some(wake) = wake {
+            self.path_stacks.cpus[cpu].put(wake);
+        }
     }
 
     /// Calls `act` with yielding switched off.

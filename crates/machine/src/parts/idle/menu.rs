@@ -183,11 +183,16 @@ impl Menu {
         let mut longest = u64::MAX;
         loop {
             let kept = || self.intervals_us.iter().copied().filter(|&value| value <= longest);
-            let nr_kept = kept().count();
-            if nr_kept == 0 || kept().min()? >= bound_us {
+            let (mut nr_kept, mut least, mut greatest, mut sum) = (0, u64::MAX, 0, 0);
+            for value in kept() {
+                nr_kept += 1;
+                sum += value;
+                (least, greatest) = (least.min(value), greatest.max(value));
+            }
+            if nr_kept == 0 || least >= bound_us {
                 return None;
             }
-            let mean = kept().sum::<u64>() / nr_kept as u64;
+            let mean = sum / nr_kept as u64;
             let squares = kept().map(|value| u128::from(value.abs_diff(mean)).pow(2)).sum::<u128>();
             let variance = squares / nr_kept as u128;
             let is_most = nr_kept * 4 >= NR_INTERVALS * 3;
@@ -197,7 +202,7 @@ impl Menu {
             if nr_kept * 4 <= NR_INTERVALS * 3 {
                 return None;
             }
-            longest = kept().max()?.checked_sub(1)?;
+            longest = greatest.checked_sub(1)?;
         }
     }
 }
