@@ -5,7 +5,6 @@
 use fairlab_sched::ids::{CpuId, GroupId, TaskId};
 use fairlab_sched::sched::Sched;
 use fairlab_sched::series::KernelSeries;
-use fairlab_sched::state::State;
 use fairlab_sched::state::group::bandwidth::BandwidthStats;
 use fairlab_sched::task::OnRq;
 use fairlab_sched::topology::{CpuIdleType, SchedDomain};
@@ -164,7 +163,7 @@ impl BuiltInScheduler {
     }
 
     pub(crate) fn rq_snapshot(sched: &Sched, cpu: CpuId) -> RqSnapshot {
-        let rq = State::snapshot(sched, cpu);
+        let rq = Sched::snapshot(sched, cpu);
         RqSnapshot {
             nr_running: rq.nr_running,
             h_nr_running: rq.h_nr_running,
@@ -206,7 +205,7 @@ impl BuiltInScheduler {
     }
 
     pub(crate) fn schedstat_snapshot(sched: &Sched, cpu: CpuId) -> SchedstatSnapshot {
-        let stats = State::snapshot(sched, cpu).stats;
+        let stats = Sched::snapshot(sched, cpu).stats;
         let domains = sched.domains();
         SchedstatSnapshot {
             calls: [stats.yld_count, stats.sched_count, stats.sched_goidle, stats.ttwu_count, stats.ttwu_local],

@@ -81,7 +81,7 @@ impl Sched {
         ctx.op_counts.count(KernelOp::GroupStatCpu, u64::from(stats.nr_cpus));
         decision.verdict = BalanceVerdict::NoBusiestGroup;
         decision.balanced = Some(BalancedReason::NoCandidate);
-        decision.local_type = Some(self.classify_local(sd, &stats.local));
+        decision.local_type = Some(self.domains.classify_local(sd, &stats.local));
         decision.nr_cpus = stats.nr_cpus;
     }
 }

@@ -4,7 +4,7 @@
 //! The machine calls the `handle_*` methods for events. They are in the modules of their paths:
 //! [`super::wake`], [`super::fork`], [`super::schedule`], [`super::tick`], [`super::ipi`], [`super::timer`],
 //! [`super::stopper`], [`super::idle`]. Commands are in [`super::change`], [`super::groups`],
-//! [`super::cpusets`] and [`super::hotplug`].
+//! [`super::cpusets`] and [`super::hotplug`]. Values are set in [`super::settings`] and read in [`super::queries`].
 
 use super::resumable::PathStacks;
 pub use crate::state::SchedConfig;

@@ -29,7 +29,7 @@ use crate::types::ids::{CfsRqId, CpuId, CpusetId, GroupId, TaskId};
 use crate::types::kernel_rules::KernelRules;
 use crate::types::series::KernelSeries;
 use crate::types::tunables::Tunables;
-use crate::types::units::{Capacity, Nanos, hz};
+use crate::types::units::hz;
 
 /// Parameters of a new scheduler.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ pub struct SchedConfig {
 #[derive(Clone, Debug)]
 pub struct State {
     /// Kernel whose rules the scheduler follows.
-    series: KernelSeries,
+    pub(crate) series: KernelSeries,
     pub(crate) rules: KernelRules,
     pub(crate) features: FeatureSet,
     pub(crate) tunables: Tunables,
@@ -175,46 +175,6 @@ impl State {
         task
     }
 
-    /// Records that a jiffy has begun. The number never decreases.
-    pub fn handle_jiffy(&mut self, jiffies: u64) {
-        self.jiffies = self.jiffies.max(jiffies);
-    }
-
-    /// Sets the frequency of a CPU, as a share of 1024 of its highest one.
-    ///
-    /// Load tracking applies it to all the time since the CPU's last update.
-    pub fn handle_frequency(&mut self, cpu: CpuId, capacity: Capacity) {
-        self.rqs[cpu].freq_capacity = capacity;
-    }
-
-    /// Adds time that interrupts have taken from a CPU.
-    pub fn handle_irq_time(&mut self, cpu: CpuId, time: Nanos) {
-        self.rqs[cpu].irq_time += time.0;
-    }
-
-    /// Adds steal time of a virtual CPU, in which its host ran something else: `paravirt_steal_clock()`
-    /// advances.
-    pub fn handle_steal_time(&mut self, cpu: CpuId, time: Nanos) {
-        self.rqs[cpu].steal_time += time.0;
-    }
-
-    /// Scheduler features that are in effect.
-    pub fn features(&self) -> FeatureSet {
-        self.features
-    }
-
-    /// Scheduler features, to switch them. Marks the cached load-balance statistics of all CPUs dirty.
-    pub fn features_mut(&mut self) -> &mut FeatureSet {
-        // UTIL_EST decides whether utilisation includes the estimate.
-        self.lb_cache.mark_all_dirty();
-        &mut self.features
-    }
-
-    /// Kernel whose rules the scheduler follows.
-    pub fn series(&self) -> KernelSeries {
-        self.series
-    }
-
     /// Rules of the kernel.
     #[inline]
     pub fn rules(&self) -> &KernelRules {
@@ -225,22 +185,6 @@ impl State {
     #[cfg(test)]
     pub(crate) fn set_series(&mut self, series: KernelSeries) {
         (self.series, self.rules) = (series, KernelRules::of_series(series));
-    }
-
-    /// Tunables that are in effect.
-    pub fn tunables(&self) -> &Tunables {
-        &self.tunables
-    }
-
-    /// Tunables, to set them. Values that were derived from them before are not recomputed.
-    pub fn tunables_mut(&mut self) -> &mut Tunables {
-        &mut self.tunables
-    }
-
-    /// Seeds the random-number generator of a CPU (`sched_rnd_state`). Words below 128 are raised, because
-    /// the generator needs higher bits.
-    pub fn seed_random(&mut self, cpu: CpuId, words: [u32; 4]) {
-        self.rqs[cpu].rnd_state = words.map(|word| if word < 128 { word + 128 } else { word });
     }
 
     /// Number of CPUs, offline ones included.
@@ -258,25 +202,9 @@ impl State {
         &self.tasks[task]
     }
 
-    /// Number of changes of affinities, policies and slices, and of new tasks, so far. While it stays, so do these attributes of
-    /// all tasks.
-    pub fn nr_attribute_changes(&self) -> u64 {
-        self.nr_attribute_changes
-    }
-
-    /// Number of tasks ever created, idle tasks and stoppers included.
-    pub fn nr_tasks(&self) -> usize {
-        self.tasks.len()
-    }
-
     /// Fair entity of a task, which exists in every class.
     pub fn entity(&self, task: TaskId) -> &SchedEntity {
         &self.fair.entities[self.tasks[task].se]
-    }
-
-    /// Groups, cfs_rqs and entities of the fair class.
-    pub fn fair(&self) -> &FairTree {
-        &self.fair
     }
 
     /// State of a task group, which spans all CPUs.
@@ -289,23 +217,6 @@ impl State {
         &self.domains
     }
 
-    /// State of NOHZ idle balancing.
-    pub fn nohz(&self) -> &Nohz {
-        &self.nohz
-    }
-
-    /// Running task of a CPU: the kernel's `rq->curr`.
-    #[inline]
-    pub fn curr(&self, cpu: CpuId) -> TaskId {
-        self.rqs[cpu].curr
-    }
-
-    /// Whether the running task of a CPU must reschedule: TIF_NEED_RESCHED.
-    #[inline]
-    pub fn need_resched(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu].need_resched
-    }
-
     /// Recomputes the longest interval between load-balance passes, after CPUs have joined or left the root
     /// domain.
     ///
@@ -313,12 +224,6 @@ impl State {
     pub(crate) fn update_max_interval(&mut self) {
         self.max_balance_interval = max_balance_interval(self.hz, &self.hotplug.online);
         self.nohz.cpus.iter_mut().for_each(|of| of.wider = WiderDomains::UNKNOWN);
-    }
-
-    /// Whether the idle task is the running task of a CPU.
-    #[inline]
-    pub fn is_idle_task_running(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu].is_idle_task_running()
     }
 }
 

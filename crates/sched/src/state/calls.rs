@@ -43,15 +43,6 @@ impl State {
             rq.send_ipi(ctx, IpiKind::Reschedule, self.polling_idle);
         }
     }
-
-    /// Sets whether idle CPUs monitor TIF_NEED_RESCHED (TIF_POLLING_NRFLAG), as x86 does with MWAIT in every
-    /// idle state.
-    ///
-    /// A remote CPU then notifies an idle one by a write, which costs no interrupt on either side. The
-    /// request still arrives.
-    pub fn set_polling_idle(&mut self, polls: bool) {
-        self.polling_idle = polls;
-    }
 }
 
 impl Rq {

@@ -27,14 +27,6 @@ impl Cpuset {
 }
 
 impl State {
-    /// Creates a cpuset that requests these CPUs.
-    pub fn create_cpuset(&mut self, cpus: &CpuMask) -> CpusetId {
-        let id = CpusetId::from_index(self.cpusets.len());
-        let effective_cpus = self.hotplug.effective_cpus(cpus);
-        self.cpusets.push(Cpuset { cpus_allowed: cpus.clone(), effective_cpus });
-        id
-    }
-
     /// Returns the CPUs of a task that starts in a cpuset: those of `wanted` that the cpuset has, or all of
     /// the cpuset if it has none of them. The task is not forked yet.
     pub fn initial_cpus(&self, id: CpusetId, wanted: &CpuMask) -> CpuMask {
@@ -43,11 +35,6 @@ impl State {
             cpus.and_with(wanted);
         }
         cpus
-    }
-
-    /// Records the cpuset of a new task. The CPUs of the task are not changed; they were limited before.
-    pub fn record_cpuset(&mut self, task: TaskId, id: CpusetId) {
-        self.tasks[task].cpuset = id;
     }
 
     /// CPUs that tasks of a cpuset may use. The top cpuset has all CPUs, offline ones included, because

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Online and active CPUs, and the reasons why a CPU cannot go offline.
 
-use crate::state::State;
 use crate::state::topology::MachineTopology;
 use crate::types::cpumask::CpuMask;
-use crate::types::ids::CpuId;
 use core::fmt;
 
 /// CPUs that are online and active.
@@ -52,16 +50,3 @@ impl fmt::Display for HotplugError {
 }
 
 impl core::error::Error for HotplugError {}
-
-impl State {
-    /// Whether a CPU is online: `cpu_online()`.
-    #[inline]
-    pub fn is_online(&self, cpu: CpuId) -> bool {
-        self.hotplug.online.contains(cpu)
-    }
-
-    /// CPUs on which tasks may run: `cpu_active_mask`.
-    pub fn active_cpus(&self) -> &CpuMask {
-        &self.hotplug.active
-    }
-}

@@ -2,13 +2,10 @@
 //! Snapshots of a CPU, for readers outside the crate: its values at one moment, instead of access to its
 //! runqueue.
 
-use crate::interface::ctx::IpiKind;
-use crate::state::State;
 use crate::state::deadline::entity::time_before;
 use crate::state::rq::RqStats;
-use crate::state::rq::cfs_rq::CfsRq;
 use crate::state::task::Uclamp;
-use crate::types::ids::{CfsRqId, CpuId, TaskId};
+use crate::types::ids::TaskId;
 use crate::types::pelt::SchedAvg;
 use crate::types::units::{Capacity, Nanos};
 
@@ -103,82 +100,4 @@ pub enum CpuAction {
     Idle,
     /// Run this task, which is the running one.
     Task(TaskId),
-}
-
-impl State {
-    /// Returns the values of a CPU at this moment.
-    pub fn snapshot(&self, cpu: CpuId) -> CpuSnapshot {
-        let (rq, cfs_rq) = (&self.rqs[cpu], self.fair.root_cfs_rq(cpu));
-        CpuSnapshot {
-            idle: rq.idle,
-            stop: rq.stop,
-            nr_running: rq.nr_running,
-            h_nr_running: cfs_rq.h_nr_running,
-            nr_switches: rq.nr_switches,
-            cfs_avg: cfs_rq.avg,
-            min_vruntime: if self.rules.has_zero_vruntime {
-                cfs_rq.virtual_time.zero_vruntime
-            } else {
-                cfs_rq.min_vruntime
-            },
-            clock: rq.clock,
-            clock_task: rq.clock_task,
-            clock_pelt: rq.clock_pelt,
-            lost_idle_time: rq.lost_idle_time,
-            cpu_capacity: rq.cpu_capacity,
-            freq_capacity: rq.freq_capacity,
-            thermal_pressure: rq.thermal_pressure,
-            thermal_load_avg: rq.avg_thermal.load_avg,
-            irq_util_avg: rq.avg_irq.util_avg,
-            misfit_task_load: rq.misfit_task_load,
-            uclamp: rq.uclamp.clamps(),
-            next_balance: self.nohz.cpus[cpu].next_balance,
-            avg_idle: Nanos(rq.avg_idle),
-            max_idle_balance_cost: Nanos(rq.max_idle_balance_cost),
-            is_tickless: rq.nohz_tick_stopped,
-            stats: rq.stats,
-        }
-    }
-
-    /// cfs_rqs of a CPU that have load, children before parents: the kernel's `leaf_cfs_rq_list`.
-    pub fn leaf_cfs_rqs(&self, cpu: CpuId) -> impl Iterator<Item = &CfsRq> {
-        let next = |&id: &CfsRqId| self.fair.cfs_rqs[id].next_leaf();
-        core::iter::successors(self.rqs[cpu].leaf_list.first(), next).map(|id| &self.fair.cfs_rqs[id])
-    }
-
-    /// Number of the jiffy that began last.
-    pub const fn jiffies(&self) -> u64 {
-        self.jiffies
-    }
-
-    /// Idle task of a CPU.
-    #[inline]
-    pub fn idle_task(&self, cpu: CpuId) -> TaskId {
-        self.rqs[cpu].idle
-    }
-
-    /// Action that a CPU takes next, unless an event intervenes.
-    #[inline]
-    pub fn next_action(&self, cpu: CpuId) -> CpuAction {
-        let rq = &self.rqs[cpu];
-        if rq.need_resched {
-            CpuAction::Reschedule
-        } else if rq.curr == rq.idle {
-            CpuAction::Idle
-        } else if rq.curr == rq.stop {
-            CpuAction::Stopper
-        } else {
-            CpuAction::Task(rq.curr)
-        }
-    }
-
-    /// Whether a CPU idles and has no work pending: `idle_cpu()`.
-    pub fn is_idle(&self, cpu: CpuId) -> bool {
-        self.rqs[cpu].is_idle()
-    }
-
-    /// Whether an interrupt is on its way to a CPU.
-    pub fn is_ipi_pending(&self, cpu: CpuId, kind: IpiKind) -> bool {
-        self.rqs[cpu].ipi_pending[kind as usize]
-    }
 }

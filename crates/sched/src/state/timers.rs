@@ -206,12 +206,6 @@ impl State {
         self.rqs[heir].queue_call(ctx, CallFunction::Timers, self.polling_idle);
     }
 
-    /// Sets the shortest interval by which timers are forwarded (`hrtimer_resolution`): 1 ns with
-    /// high-resolution timers, which is the default, and a tick without them.
-    pub fn set_timer_resolution(&mut self, resolution: Nanos) {
-        self.timer_resolution_ns = resolution.0;
-    }
-
     /// CPU that started a timer last, for timers that are not bound to a CPU.
     fn timer_cpu(&mut self, timer: Timer) -> Option<&mut CpuId> {
         match timer {

@@ -4,7 +4,6 @@
 //! Models `struct uclamp_rq` with `uclamp_rq_inc_id()`, `uclamp_rq_dec_id()` and `uclamp_rq_max_value()`
 //! (6.1).
 
-use crate::state::State;
 use crate::state::task::{SchedClass, Uclamp};
 use crate::types::units::SCHED_CAPACITY_SCALE;
 
@@ -128,13 +127,6 @@ impl RqUclamp {
     pub(crate) fn dec(&mut self, clamps: Uclamp) {
         self.min.dec(clamps.min, 0);
         self.is_idle |= self.max.dec(clamps.max, clamps.max);
-    }
-}
-
-impl State {
-    /// Sets the default clamps of tasks and groups that are created from now on.
-    pub fn set_default_clamps(&mut self, first: DefaultClamps) {
-        self.default_clamps = first;
     }
 }
 

@@ -138,7 +138,7 @@ impl SchedAdapter {
     }
 
     fn freq_capacity(sched: &Sched, cpu: CpuId) -> Capacity {
-        State::snapshot(sched, cpu).freq_capacity
+        Sched::snapshot(sched, cpu).freq_capacity
     }
 }
 
@@ -149,22 +149,22 @@ engine! {
         /// Whether a path has yielded on a CPU and is not complete.
         fn is_in_path(cpu: CpuId) -> bool, Sched;
         /// Returns what a CPU does once no path and no interrupt is left.
-        fn next_action(cpu: CpuId) -> CpuAction, State;
+        fn next_action(cpu: CpuId) -> CpuAction, Sched;
         /// Returns the running task of a CPU (`rq->curr`).
-        fn curr(cpu: CpuId) -> TaskId, State;
+        fn curr(cpu: CpuId) -> TaskId, Sched;
         /// Returns the idle task of a CPU (`rq->idle`).
-        fn idle_task(cpu: CpuId) -> TaskId, State;
+        fn idle_task(cpu: CpuId) -> TaskId, Sched;
         /// Whether a CPU runs its idle task.
-        fn is_idle_task_running(cpu: CpuId) -> bool, State;
+        fn is_idle_task_running(cpu: CpuId) -> bool, Sched;
         /// Whether `TIF_NEED_RESCHED` is set on a CPU.
-        fn need_resched(cpu: CpuId) -> bool, State;
+        fn need_resched(cpu: CpuId) -> bool, Sched;
         /// Whether an inter-processor interrupt has been sent to a CPU and has not arrived.
-        fn is_ipi_pending(cpu: CpuId, kind: IpiKind) -> bool, State;
+        fn is_ipi_pending(cpu: CpuId, kind: IpiKind) -> bool, Sched;
         /// Whether the tick of a CPU is stopped (`ts->tick_stopped`).
         fn is_tick_stopped(cpu: CpuId) -> bool, Sched;
         /// Number of tasks created so far. Their numbers start at 0: idle tasks, stoppers, init, then the
         /// others in the order of their forks.
-        fn nr_tasks() -> usize, State;
+        fn nr_tasks() -> usize, Sched;
         /// Returns the CPU of a task (`task_cpu()`).
         fn task_cpu(task: TaskId) -> CpuId, SchedAdapter;
         /// Returns the uclamp values that a task has requested.
@@ -176,7 +176,7 @@ engine! {
         /// Returns the tunables of the kernel with their values.
         fn tunable_states() -> Vec<TunableState>, BuiltInScheduler;
         /// CPUs that take part in load balancing (`cpu_active_mask`).
-        fn active_cpus() -> &CpuMask, State;
+        fn active_cpus() -> &CpuMask, Sched;
         /// Returns a snapshot of the nohz idle-balance state.
         fn nohz_snapshot() -> NohzSnapshot, BuiltInScheduler;
         /// Returns a snapshot of a last-level cache domain; `None` unless `cpu` is its first CPU.
@@ -201,12 +201,12 @@ engine! {
         /// Boots the scheduler at `now`, and returns the timers that stay armed. Must be called once.
         fn boot(now: Nanos) -> Vec<Effect>, Sched;
         /// Sets the number of jiffies.
-        fn handle_jiffy(jiffies: u64) -> (), State;
+        fn handle_jiffy(jiffies: u64) -> (), Sched;
         /// Records a frequency change of a CPU. `capacity` is the new frequency as a fraction of the highest
         /// one (1024).
-        fn handle_frequency(cpu: CpuId, capacity: Capacity) -> (), State;
+        fn handle_frequency(cpu: CpuId, capacity: Capacity) -> (), Sched;
         /// Records time that interrupts took from a CPU.
-        fn handle_irq_time(cpu: CpuId, time: Nanos) -> (), State;
+        fn handle_irq_time(cpu: CpuId, time: Nanos) -> (), Sched;
         /// Forks a task and returns its number.
         fn handle_fork(ctx: &mut Ctx<'_>, new: NewTask) -> TaskId, Sched;
         /// Wakes a task from a running task. Returns whether the target was asleep.
@@ -263,7 +263,7 @@ engine! {
         /// Moves a task to another group.
         fn move_to_group(ctx: &mut Ctx<'_>, task: TaskId, group: GroupId) -> (), Sched;
         /// Seeds the random-number generator of a CPU, which newly-idle balancing uses.
-        fn seed_random(cpu: CpuId, words: [u32; 4]) -> (), State;
+        fn seed_random(cpu: CpuId, words: [u32; 4]) -> (), Sched;
     }
     optional_getters {
         /// Returns the virtual times of a task; `None` if the kernel has no lags.
@@ -273,7 +273,7 @@ engine! {
         /// Returns the CPU bandwidth limits of a group and their counters; `None` if the kernel has no quotas of groups.
         fn bandwidth_snapshot(group: GroupId) -> Option<BandwidthSnapshot>, BuiltInScheduler = None;
         /// Whether a CPU is online.
-        fn is_online(cpu: CpuId) -> bool, State = true;
+        fn is_online(cpu: CpuId) -> bool, Sched = true;
         /// Returns the lock that a call takes first and holds during its first phase.
         fn first_lock(cpu: CpuId, entry: Entry) -> EngineLock, SchedAdapter = EngineLock::None;
         /// Whether a CPU keeps a runqueue lock after the phase that has just ended.
@@ -313,7 +313,7 @@ engine! {
         /// Executes `sched_exec()` for the running task.
         fn handle_exec(ctx: &mut Ctx<'_>) -> (), Sched = Capability::Exec.unsupported_call();
         /// Records time that the hypervisor took from a CPU.
-        fn handle_steal_time(cpu: CpuId, time: Nanos) -> (), State = Capability::StealTime.unsupported_call();
+        fn handle_steal_time(cpu: CpuId, time: Nanos) -> (), Sched = Capability::StealTime.unsupported_call();
         /// Sets the exit latency of the idle state that a CPU is in; `None` once it has left the state.
         fn set_idle_exit_latency(cpu: CpuId, latency: Option<Nanos>) -> (), Sched = ();
         /// Wakes all idle CPUs so that they choose their idle states again.
@@ -329,17 +329,17 @@ engine! {
         /// Ends a frequency transition in a governor's thread, at `khz`.
         fn end_frequency_transition(ctx: &mut Ctx<'_>, policy: usize, khz: u64) -> (), State = Capability::FrequencyDomains.unsupported_call();
         /// Sets the uclamp values of tasks that request none.
-        fn set_default_clamps(first: DefaultClamps) -> (), State = ();
+        fn set_default_clamps(first: DefaultClamps) -> (), Sched = ();
         /// Sets whether idle CPUs poll `TIF_NEED_RESCHED`, so that a wake-up sends no interrupt.
-        fn set_polling_idle(polls: bool) -> (), State = ();
+        fn set_polling_idle(polls: bool) -> (), Sched = ();
         /// Sets whether averages of thermal pressure are tracked.
-        fn set_thermal_tracking(tracks: bool) -> (), State = ();
+        fn set_thermal_tracking(tracks: bool) -> (), Sched = ();
         /// Sets the resolution of timers.
-        fn set_timer_resolution(resolution: Nanos) -> (), State = ();
+        fn set_timer_resolution(resolution: Nanos) -> (), Sched = ();
         /// Sets the uclamp values of a group (`cpu.uclamp.min` and `cpu.uclamp.max`).
         fn set_group_uclamp(group: GroupId, clamps: Uclamp) -> (), State = Capability::GroupUclamp.unsupported_call();
         /// Creates a cpuset with these CPUs.
-        fn create_cpuset(cpus: &CpuMask) -> CpusetId, State = Capability::Cpusets.unsupported_call();
+        fn create_cpuset(cpus: &CpuMask) -> CpusetId, Sched = Capability::Cpusets.unsupported_call();
         /// Sets the CPUs of a cpuset. Returns the tasks whose affinity must follow.
         fn set_cpuset_cpus(id: CpusetId, cpus: &CpuMask) -> Vec<TaskId>, Sched = Capability::Cpusets.unsupported_call();
         /// Updates cpusets after hotplug. Returns the tasks whose affinity must follow.
@@ -351,15 +351,15 @@ engine! {
         /// task.
         fn attach_to_cpuset(ctx: &mut Ctx<'_>, task: TaskId, id: CpusetId, waiter: Option<TaskId>) -> bool, Sched = Capability::Cpusets.unsupported_call();
         /// Records the cpuset of a new task.
-        fn record_cpuset(task: TaskId, id: CpusetId) -> (), State = ();
+        fn record_cpuset(task: TaskId, id: CpusetId) -> (), Sched = ();
         /// Takes a CPU offline.
         fn take_cpu_offline(ctx: &mut Ctx<'_>, cpu: CpuId) -> Result<(), HotplugError>, Sched = Capability::Hotplug.unsupported_call();
         /// Brings a CPU back online.
         fn bring_cpu_online(ctx: &mut Ctx<'_>, cpu: CpuId) -> (), Sched = Capability::Hotplug.unsupported_call();
         /// Sets whether a deadline task reclaims unused bandwidth (`SCHED_FLAG_RECLAIM`).
-        fn set_reclaims(task: TaskId, reclaims: bool) -> (), State = ();
+        fn set_reclaims(task: TaskId, reclaims: bool) -> (), Sched = ();
         /// Marks a task as a special deadline task of the kernel (`SCHED_FLAG_SUGOV`).
-        fn set_dl_special(task: TaskId) -> (), State = Capability::GovernorThreads.unsupported_call();
+        fn set_dl_special(task: TaskId) -> (), Sched = Capability::GovernorThreads.unsupported_call();
         /// Updates the priority that a lock owner inherits from its most important waiter; `None` ends the
         /// inheritance.
         fn inherit_priority(ctx: &mut Ctx<'_>, task: TaskId, waiter: Option<TaskId>) -> (), Sched = Capability::PriorityInheritance.unsupported_call();

@@ -90,12 +90,6 @@ impl State {
         }
     }
 
-    /// Marks a task as the thread of a governor (`SCHED_FLAG_SUGOV`). Once it has its deadline policy, no
-    /// bandwidth is admitted or charged for it.
-    pub fn set_dl_special(&mut self, task: TaskId) {
-        self.tasks[task].dl.is_special = true;
-    }
-
     /// Admits the bandwidth of a task's new policy. Models `sched_dl_overflow()` (6.1). A task that leaves
     /// the class stays admitted until its zero-lag time. On a CPU that is offline, a sleeping task is in a root domain
     /// without active CPUs, which has no bandwidth.

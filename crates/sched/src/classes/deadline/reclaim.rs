@@ -6,10 +6,8 @@
 //! Abeni, Lipari, Parri and Sun, "Multicore CPU Reclaiming: Parallel or Sequential?" (2016), in the form of
 //! the kernel's Documentation/scheduler/sched-deadline.rst, 2.2.
 
-use crate::state::State;
 use crate::state::deadline::entity::{BW_SHIFT, to_ratio};
 use crate::state::deadline::{DlRoot, DlRq};
-use crate::types::ids::TaskId;
 use crate::types::kernel_rules::KernelRules;
 use crate::types::tunables::Tunables;
 
@@ -17,13 +15,6 @@ use crate::types::tunables::Tunables;
 const BW_UNIT: u64 = 1 << BW_SHIFT;
 /// Number of fractional bits of the reciprocal of the reclaimable bandwidth.
 const RATIO_SHIFT: u32 = 8;
-
-impl State {
-    /// Sets whether a task reclaims unused bandwidth with its next deadline policy. Later policies do not.
-    pub fn set_reclaims(&mut self, task: TaskId, reclaims: bool) {
-        self.tasks[task].dl.next_reclaims = reclaims;
-    }
-}
 
 impl DlRq {
     /// Returns the budget that a reclaiming task with the bandwidth `own` consumes while it runs for `delta_ns`.

@@ -10,7 +10,7 @@ use crate::rules::balance::env::LbEnv;
 use crate::rules::balance::imbalance::{GroupCores, ImbalanceParams, calculate_imbalance, why_balanced};
 use crate::rules::balance::stats::SdLbStats;
 use crate::state::State;
-use crate::state::topology::{SchedGroupId, SdFlags};
+use crate::state::topology::{SchedDomains, SchedGroupId, SdFlags};
 use crate::track::capacity::check_cpu_capacity;
 use crate::track::misfit::capacity_greater;
 use crate::types::ids::{CfsRqId, CpuId};
@@ -31,7 +31,7 @@ impl State {
             imbalance_pct: sd.imbalance_pct,
             imb_numa_nr: sd.imb_numa_nr,
             energy_aware: self.sched_energy_enabled() && !self.domains.root.overutilized,
-            cores: if self.rules.scales_sibling_imbalance { self.group_cores(&sds) } else { None },
+            cores: if self.rules.scales_sibling_imbalance { self.domains.group_cores(&sds) } else { None },
         };
         env.decision.local_type = Some(sds.local_stat.group_type);
         env.decision.busiest_type = sds.busiest.map(|_| sds.busiest_stat.group_type);
@@ -44,16 +44,6 @@ impl State {
             Some(busiest) if env.imbalance != 0 => Ok(busiest),
             _ => Err(BalancedReason::NoImbalance),
         }
-    }
-
-    /// Cores of the local and the busiest group, which matter in 6.12.
-    #[cold]
-    #[inline(never)]
-    fn group_cores(&self, sds: &SdLbStats) -> Option<GroupCores> {
-        let busiest = sds.busiest?;
-        let (local, busiest) = (&self.domains.groups[sds.local], &self.domains.groups[busiest]);
-        let smt_vs_nonsmt = smt_vs_nonsmt_groups(local, busiest);
-        Some(GroupCores { local: local.cores, busiest: busiest.cores, smt_vs_nonsmt })
     }
 
     /// Returns the runqueue to pull from: the one with most of what is to be moved.
@@ -187,4 +177,16 @@ fn raise(most: &mut u64, value: u64) -> bool {
         *most = value;
     }
     is_more
+}
+
+impl SchedDomains {
+    /// Cores of the local and the busiest group, which matter in 6.12.
+    #[cold]
+    #[inline(never)]
+    fn group_cores(&self, sds: &SdLbStats) -> Option<GroupCores> {
+        let busiest = sds.busiest?;
+        let (local, busiest) = (&self.groups[sds.local], &self.groups[busiest]);
+        let smt_vs_nonsmt = smt_vs_nonsmt_groups(local, busiest);
+        Some(GroupCores { local: local.cores, busiest: busiest.cores, smt_vs_nonsmt })
+    }
 }

@@ -92,8 +92,8 @@ impl RecordedState {
         self.ctx(dst, |sched, ctx, _| {
             let sds = sched.update_sd_lb_stats(ctx, &mut env);
             actual["tl"] = json!(sds.total_load);
-            actual["tc"] = json!(sched.capacity_of_domain(env.sd));
-            assert!(sds.busiest.is_none() || sds.total_capacity == sched.capacity_of_domain(env.sd));
+            actual["tc"] = json!(sched.domains.capacity_of_domain(env.sd));
+            assert!(sds.busiest.is_none() || sds.total_capacity == sched.domains.capacity_of_domain(env.sd));
             actual["ps"] = json!(u32::from(sds.prefer_sibling));
             actual["bg0"] = json!(first_cpu(sched, sds.busiest));
             actual["nr_scan"] = json!(nr_idle_scan(sched));

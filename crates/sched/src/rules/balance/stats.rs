@@ -11,11 +11,12 @@ use crate::rules::balance::classify::{group_classify, sched_asym, sched_asym_pre
 use crate::rules::balance::env::LbEnv;
 use crate::state::State;
 use crate::state::lb_cache::LbSample;
-use crate::state::topology::{DomainId, SchedGroup, SchedGroupId, SdFlags};
+use crate::state::topology::{DomainId, SchedDomains, SchedGroup, SchedGroupId, SdFlags};
 use crate::track::misfit::capacity_greater;
 use crate::types::features::Feature;
 use crate::types::idle_type::CpuIdleType;
 use crate::types::ids::CpuId;
+use crate::types::kernel_rules::KernelRules;
 use crate::types::units::{SCHED_CAPACITY_SCALE, SCHED_CAPACITY_SHIFT};
 use crate::types::work::KernelOp;
 
@@ -192,7 +193,7 @@ impl State {
                 }
                 group = self.domains.groups[group].next;
             }
-            sds.total_capacity = self.capacity_of_domain(env.sd);
+            sds.total_capacity = self.domains.capacity_of_domain(env.sd);
         }
         sds.total_load = all.load;
         status.util = u64::from(all.util);
@@ -264,25 +265,6 @@ impl State {
             && (!uses_util || Some(status.util) == stats.util)
     }
 
-    /// Returns the type of a domain's local group, by its cached statistics.
-    pub(crate) fn classify_local(&self, sd: DomainId, local: &LbSample) -> GroupType {
-        let domain = &self.domains.domains[sd];
-        let group = &self.domains.groups[domain.groups];
-        let capacity = &self.domains.capacities[group.capacity];
-        if local.nr_running == 0 && !capacity.imbalance {
-            return GroupType::HasSpare;
-        }
-        let sgs = SgLbStats {
-            group_capacity: capacity.capacity,
-            group_util: u64::from(local.util),
-            group_runnable: local.runnable,
-            sum_nr_running: local.nr_running,
-            group_weight: group.group_weight,
-            ..SgLbStats::default()
-        };
-        group_classify(domain.imbalance_pct, capacity.imbalance, &sgs)
-    }
-
     /// Recomputes the statistics from all groups, for comparison with the cached ones. The domain's
     /// statistics are only returned if there is a busiest group.
     fn recompute_stats(&self, env: &LbEnv, local: SchedGroupId) -> (Option<SdLbStats>, SdStatus) {
@@ -291,12 +273,6 @@ impl State {
             self.add_group(env, &mut sds, &mut status, group, group == local);
         }
         (sds.busiest.map(|_| sds), status)
-    }
-
-    /// Returns the sum of the capacities of a domain's groups.
-    pub(crate) fn capacity_of_domain(&self, sd: DomainId) -> u64 {
-        let groups = self.domains.ring(sd).map(|group| self.domains.groups[group].capacity);
-        groups.map(|capacity| self.domains.capacities[capacity].capacity).sum()
     }
 
     fn update_local_capacity(&mut self, env: &LbEnv, local: SchedGroupId) {
@@ -421,49 +397,7 @@ impl State {
         if sgs.group_type != busiest.group_type {
             return sgs.group_type > busiest.group_type;
         }
-        self.is_busier_of_type(sds, group, sgs)
-    }
-
-    /// Compares a group with the busiest one so far, which has an equal type. Rules, by type:
-    /// 1. Overloaded: more load per capacity. Misfit task: a higher load, before 6.9 also an equal one. Asymmetric packing: a
-    ///    CPU of lower priority, before 6.9 also of equal priority.
-    /// 2. Fully busy: more load per capacity. Since 6.5 as much suffices, unless the busiest group is a core.
-    /// 3. SMT balance: if no CPU of both groups is idle, as fully busy; otherwise as a group with spare capacity.
-    /// 4. Spare capacity: since 6.6, a core with one task is never busier than another group, and with several always.
-    ///    Otherwise fewer idle CPUs, or among equals more tasks.
-    fn is_busier_of_type(&self, sds: &SdLbStats, group: &SchedGroup, sgs: &SgLbStats) -> bool {
-        let busiest = &sds.busiest_stat;
-        let busiest_group = sds.busiest.map(|busiest| &self.domains.groups[busiest]);
-        let is_core = |group: &SchedGroup| group.flags.intersects(SdFlags::SHARE_CPUCAPACITY);
-        let is_fuller = || {
-            let is_tie = sgs.avg_load == busiest.avg_load;
-            sgs.avg_load > busiest.avg_load
-                || is_tie && self.rules.keeps_busy_smt_group && !busiest_group.is_some_and(is_core)
-        };
-        let keeps_first = self.rules.busiest_tie_keeps_first;
-        match sgs.group_type {
-            GroupType::Overloaded => sgs.avg_load > busiest.avg_load,
-            GroupType::Imbalanced => false,
-            GroupType::AsymPacking => {
-                let busiest = busiest_group.expect("a busiest group of this type exists");
-                if keeps_first {
-                    sched_asym_prefer(busiest.asym_prefer_cpu, group.asym_prefer_cpu)
-                } else {
-                    !sched_asym_prefer(group.asym_prefer_cpu, busiest.asym_prefer_cpu)
-                }
-            }
-            GroupType::MisfitTask if keeps_first => sgs.group_misfit_task_load > busiest.group_misfit_task_load,
-            GroupType::MisfitTask => sgs.group_misfit_task_load >= busiest.group_misfit_task_load,
-            GroupType::SmtBalance if sgs.idle_cpus != 0 || busiest.idle_cpus != 0 => has_less_spare(sgs, busiest),
-            GroupType::SmtBalance | GroupType::FullyBusy => is_fuller(),
-            GroupType::HasSpare
-                if self.rules.has_smt_balance
-                    && busiest_group.is_some_and(|busiest| smt_vs_nonsmt_groups(busiest, group)) =>
-            {
-                !is_core(group) || sgs.sum_h_nr_running > 1
-            }
-            GroupType::HasSpare => has_less_spare(sgs, busiest),
-        }
+        self.domains.is_busier_of_type(&self.rules, sds, group, sgs)
     }
 
     /// Whether the other CPUs of a core are idle.
@@ -490,6 +424,75 @@ impl State {
             nr = boosted_for_small_llc(nr, sd.span_weight);
         }
         self.domains.shared[shared].nr_idle_scan = nr;
+    }
+}
+
+impl SchedDomains {
+    /// Returns the type of a domain's local group, by its cached statistics.
+    pub(crate) fn classify_local(&self, sd: DomainId, local: &LbSample) -> GroupType {
+        let domain = &self.domains[sd];
+        let group = &self.groups[domain.groups];
+        let capacity = &self.capacities[group.capacity];
+        if local.nr_running == 0 && !capacity.imbalance {
+            return GroupType::HasSpare;
+        }
+        let sgs = SgLbStats {
+            group_capacity: capacity.capacity,
+            group_util: u64::from(local.util),
+            group_runnable: local.runnable,
+            sum_nr_running: local.nr_running,
+            group_weight: group.group_weight,
+            ..SgLbStats::default()
+        };
+        group_classify(domain.imbalance_pct, capacity.imbalance, &sgs)
+    }
+
+    /// Returns the sum of the capacities of a domain's groups.
+    pub(crate) fn capacity_of_domain(&self, sd: DomainId) -> u64 {
+        let groups = self.ring(sd).map(|group| self.groups[group].capacity);
+        groups.map(|capacity| self.capacities[capacity].capacity).sum()
+    }
+
+    /// Compares a group with the busiest one so far, which has an equal type. Rules, by type:
+    /// 1. Overloaded: more load per capacity. Misfit task: a higher load, before 6.9 also an equal one. Asymmetric packing: a
+    ///    CPU of lower priority, before 6.9 also of equal priority.
+    /// 2. Fully busy: more load per capacity. Since 6.5 as much suffices, unless the busiest group is a core.
+    /// 3. SMT balance: if no CPU of both groups is idle, as fully busy; otherwise as a group with spare capacity.
+    /// 4. Spare capacity: since 6.6, a core with one task is never busier than another group, and with several always.
+    ///    Otherwise fewer idle CPUs, or among equals more tasks.
+    fn is_busier_of_type(&self, rules: &KernelRules, sds: &SdLbStats, group: &SchedGroup, sgs: &SgLbStats) -> bool {
+        let busiest = &sds.busiest_stat;
+        let busiest_group = sds.busiest.map(|busiest| &self.groups[busiest]);
+        let is_core = |group: &SchedGroup| group.flags.intersects(SdFlags::SHARE_CPUCAPACITY);
+        let is_fuller = || {
+            let is_tie = sgs.avg_load == busiest.avg_load;
+            sgs.avg_load > busiest.avg_load
+                || is_tie && rules.keeps_busy_smt_group && !busiest_group.is_some_and(is_core)
+        };
+        let keeps_first = rules.busiest_tie_keeps_first;
+        match sgs.group_type {
+            GroupType::Overloaded => sgs.avg_load > busiest.avg_load,
+            GroupType::Imbalanced => false,
+            GroupType::AsymPacking => {
+                let busiest = busiest_group.expect("a busiest group of this type exists");
+                if keeps_first {
+                    sched_asym_prefer(busiest.asym_prefer_cpu, group.asym_prefer_cpu)
+                } else {
+                    !sched_asym_prefer(group.asym_prefer_cpu, busiest.asym_prefer_cpu)
+                }
+            }
+            GroupType::MisfitTask if keeps_first => sgs.group_misfit_task_load > busiest.group_misfit_task_load,
+            GroupType::MisfitTask => sgs.group_misfit_task_load >= busiest.group_misfit_task_load,
+            GroupType::SmtBalance if sgs.idle_cpus != 0 || busiest.idle_cpus != 0 => has_less_spare(sgs, busiest),
+            GroupType::SmtBalance | GroupType::FullyBusy => is_fuller(),
+            GroupType::HasSpare
+                if rules.has_smt_balance
+                    && busiest_group.is_some_and(|busiest| smt_vs_nonsmt_groups(busiest, group)) =>
+            {
+                !is_core(group) || sgs.sum_h_nr_running > 1
+            }
+            GroupType::HasSpare => has_less_spare(sgs, busiest),
+        }
     }
 }
 

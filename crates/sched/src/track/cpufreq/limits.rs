@@ -65,10 +65,4 @@ impl State {
             Governor::Fixed { khz } => policy.fast_switch(ctx, &mut self.rqs, khz, all),
         }
     }
-
-    /// Sets whether averages of thermal pressure are tracked (CONFIG_SCHED_THERMAL_PRESSURE, since 6.10
-    /// CONFIG_SCHED_HW_PRESSURE), which thermal limits need. An update can call the frequency governor.
-    pub fn set_thermal_tracking(&mut self, tracks: bool) {
-        self.tracks_thermal = tracks;
-    }
 }

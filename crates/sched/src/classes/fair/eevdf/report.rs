@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Virtual times of entities and queues, and records of decisions, for observers.
 
-use crate::classes::deadline::server::fair_server;
 use crate::classes::fair::enqueue::DequeueFlags;
 use crate::interface::ctx::Ctx;
 use crate::interface::eevdf::{
@@ -20,18 +19,6 @@ use crate::state::task::{SchedClass, Task, Tasks};
 use crate::types::ids::{CfsRqId, CpuId, EntityId, TaskId};
 
 impl State {
-    /// Returns the present state of the fair server of a CPU, as of the last update, with its last step; `None` if it has
-    /// not started yet.
-    pub fn server_snapshot(&self, cpu: CpuId, last_step: ServerStep) -> Option<ServerRecord> {
-        let dl = &self.tasks[fair_server(cpu)].dl;
-        dl.server.is_server.then(|| dl.server_record(cpu, last_step))
-    }
-
-    /// Whether the fair server of a CPU is active: fair tasks are queued, and it waits, runs them or has used up its budget.
-    pub fn is_server_active(&self, cpu: CpuId) -> bool {
-        self.tasks[fair_server(cpu)].dl.server.is_active
-    }
-
     /// Whether EEVDF may pick a task now, or could if it were queued: its entity has received no more service than it is
     /// due.
     pub fn is_eligible(&self, task: TaskId) -> bool {
@@ -51,7 +38,7 @@ impl DlEntity {
 
     #[cold]
     #[inline(never)]
-    fn server_record(&self, cpu: CpuId, step: ServerStep) -> ServerRecord {
+    pub(crate) fn server_record(&self, cpu: CpuId, step: ServerStep) -> ServerRecord {
         ServerRecord {
             cpu,
             step,
