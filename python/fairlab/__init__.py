@@ -27,7 +27,7 @@ from fairlab._run import Run, run
 from fairlab._settings import BenchOptions, RepeatOptions, RunOptions, Variant
 from fairlab._sweep import Swept, sweep
 from fairlab._table import Table
-from fairlab._workload import Task, Workload, hog, periodic
+from fairlab._workload import Response, Task, Workload, hog, periodic
 
 #: Former name of :class:`CpuSample`.
 CpuLook = CpuSample
@@ -47,6 +47,7 @@ __all__ = [
     "InputError",
     "Machine",
     "RepeatOptions",
+    "Response",
     "Run",
     "RunError",
     "RunOptions",

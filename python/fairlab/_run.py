@@ -78,7 +78,11 @@ class Run:
     @property
     def table_names(self) -> list[str]:
         """Names of the tables."""
-        return ["families", "cpus", *self._events, *LARGE_TABLES]
+        return [*self._summary_tables, *self._events, *LARGE_TABLES]
+
+    @property
+    def _summary_tables(self) -> list[str]:
+        return [name for name in ("responses", "families", "cpus") if name in self.summary]
 
     def table(self, name: str) -> Table:
         """Return a table.
@@ -86,7 +90,7 @@ class Run:
         Parameters
         ----------
         name
-            ``families`` and ``cpus`` are rows of the summary. Others contain events, as ``fairlab export --format csv`` writes them:
+            ``families``, ``cpus`` and, if the workload defines responses, ``responses`` are rows of the summary. Others contain events, as ``fairlab export --format csv`` writes them:
             ``tasks``, ``switches``, ``wakeups``, ``selections`` (selected CPU, rule, number of scanned CPUs),
             ``passes`` of load balancing, ``migrations``, ``averages``, ``lags`` (virtual times of EEVDF) and so on; see
             :attr:`table_names`.
@@ -102,7 +106,7 @@ class Run:
         >>> run.table("selections").column("comm").count("ui-0") > 9
         True
         """
-        if name in ("families", "cpus"):
+        if name in self._summary_tables:
             return table_of_rows(name, self.summary[name])
         if name in LARGE_TABLES:
             return self._large_table(name)

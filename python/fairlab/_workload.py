@@ -73,6 +73,40 @@ class Task:
         return keys | dict(self.more) | self.phases.to_rtapp()
 
 
+@dataclass(frozen=True)
+class Response:
+    """A response: what people wait for, from an event of one task to an event of another one.
+
+    Parameters
+    ----------
+    start
+        Event at which a response begins, as ``"TASK.KEY"`` of an rt-app file, such as ``"ui.timer"``.
+    end
+        Event behind which a response ends: ``"TASK.KEY"``, or ``"TASK.NAME"`` for :func:`phase.point`. By default a response ends with
+        the last thing that is done for it.
+    deadline_ms
+        Time after which a response is late, in milliseconds.
+
+    Examples
+    --------
+    >>> fairlab.Response("ui.timer", "gpu.done", deadline_ms=8.333).to_rtapp()
+    {'from': 'ui.timer', 'to': 'gpu.done', 'deadline': 8333}
+    """
+
+    start: str
+    end: str | None = None
+    deadline_ms: float | None = None
+
+    def to_rtapp(self) -> dict[str, Any]:
+        """Return the definition as a dictionary of an rt-app file."""
+        keys: dict[str, Any] = {"from": self.start}
+        if self.end is not None:
+            keys["to"] = self.end
+        if self.deadline_ms is not None:
+            keys["deadline"] = round(self.deadline_ms * 1000)
+        return keys
+
+
 def hog(name: str = "hog", *, instance: int = 1, **more: Any) -> Task:
     """Return a task that computes without end.
 
@@ -166,12 +200,29 @@ class Workload:
         return cls(os.fspath(path), "".join(results))
 
     @classmethod
-    def of(cls, *tasks: Task, name: str = "workload", duration: float = 5, **settings: Any) -> Workload:
-        """Compose a workload of tasks. It lasts ``duration`` seconds unless ``for_`` is given; settings are further keys of rt-app's ``global``."""
+    def of(
+        cls,
+        *tasks: Task,
+        name: str = "workload",
+        duration: float = 5,
+        responses: Mapping[str, Response] | None = None,
+        **settings: Any,
+    ) -> Workload:
+        """Compose a workload of tasks. It lasts ``duration`` seconds unless ``for_`` is given; settings are further keys of rt-app's ``global``.
+
+        Examples
+        --------
+        >>> ui = fairlab.Task("ui", phase.run(ms=2) + phase.timer(ms=16))
+        >>> frames = fairlab.Workload.of(ui, responses={"frame": fairlab.Response("ui.timer", deadline_ms=16)})
+        >>> fairlab.run(frames, for_="200ms").summary["responses"][0]["late"]
+        0
+        """
         names = [task.name for task in tasks]
         if len(set(names)) < len(names):
             raise _native.input_error(f"two tasks have the same name: {', '.join(names)}", "use different names, or instance=")
         rtapp: dict[str, Any] = {"tasks": {task.name: task.to_rtapp() for task in tasks}}
+        if responses:
+            rtapp["responses"] = {name: response.to_rtapp() for name, response in responses.items()}
         rtapp["global"] = {"duration": duration, **settings}
         return cls.from_rtapp(rtapp, name)
 

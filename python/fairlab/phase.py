@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Phases", "event", "run", "runtime", "sleep", "timer"]
+__all__ = ["Phases", "event", "point", "run", "runtime", "sleep", "timer"]
 
 _Event = tuple[str, Any]
 
@@ -70,6 +70,11 @@ def _micros(s: float, ms: float, us: float) -> int:
 def event(kind: str, value: Any) -> Phases:
     """Return any event of rt-app by its key and value: ``event("barrier", "all")``."""
     return Phases(((1, ((kind, value),)),))
+
+
+def point(name: str) -> Phases:
+    """Mark a place at which a response can begin or end. It takes no time, and rt-app ignores it."""
+    return event("point", name)
 
 
 def run(*, s: float = 0, ms: float = 0, us: float = 0) -> Phases:

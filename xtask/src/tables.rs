@@ -154,6 +154,9 @@ pub(crate) fn named_metrics() -> String {
             Scope::Cgroup => {
                 ("workload files, for each cgroup", format!("CGROUP: {}", named.name), "cgroups[name=CGROUP].")
             }
+            Scope::Response => {
+                ("workload files, for each response", format!("RESPONSE: {}", named.name), "responses[name=RESPONSE].")
+            }
             Scope::Family => {
                 ("workload files, for each family", format!("FAMILY: {}", named.name), "families[name=FAMILY].")
             }

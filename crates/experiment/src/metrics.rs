@@ -35,12 +35,20 @@ pub struct Metric {
     pub better: MetricDirection,
     /// Whether differences are tested: not without a direction, and not for families beyond the first twelve.
     pub is_tested: bool,
+    /// Whether the workload states a goal for the metric, so that a verdict names it before others.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_goal: bool,
     /// Whether the metric adds up over a run, so that it grows with the run's length.
     #[serde(skip)]
     pub is_sum: bool,
     /// Role of the metric if the arms did different amounts of work.
     #[serde(skip)]
     pub work: WorkRole,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 impl Default for Metric {
@@ -50,6 +58,7 @@ impl Default for Metric {
             unit: String::new(),
             better: Neither,
             is_tested: true,
+            is_goal: false,
             is_sum: false,
             work: WorkRole::None,
         }
@@ -60,7 +69,8 @@ impl Metric {
     fn new(name: &str, info: &MetricInfo) -> Self {
         let is_sum = info.combination == Combination::Sum;
         let (name, unit) = (name.to_owned(), info.unit.to_owned());
-        Self { name, unit, better: info.better, is_tested: info.better != Neither, is_sum, work: WorkRole::None }
+        let is_tested = info.better != Neither;
+        Self { name, unit, better: info.better, is_tested, is_goal: false, is_sum, work: WorkRole::None }
     }
 
     /// Returns the metric with another direction.
@@ -208,6 +218,12 @@ fn known_metrics(result: &Value) -> Vec<MetricValue> {
     let mut found = Vec::new();
     let of = |scope: Scope| NAMED.iter().filter(move |named| named.scope == scope);
     if result["bench"].is_null() {
+        for (place, response) in elements(&result["responses"]) {
+            let name = response["name"].as_str().unwrap_or_default();
+            of(Scope::Response).for_each(|named| {
+                add(&mut found, named, format!("{name}: {}", named.name), response, place < MAX_TESTED);
+            });
+        }
         of(Scope::File).for_each(|named| add(&mut found, named, named.name.to_owned(), result, true));
         for (place, domain) in elements(&result["energy"]["domains"]) {
             let cpus = cpus_of(&domain["cpus"]);
@@ -278,6 +294,7 @@ fn add(found: &mut Vec<MetricValue>, named: &NamedMetric, name: String, object: 
     let factor = named.unit.map_or(1.0, |(_, factor)| factor);
     let mut metric = Metric { work: named.work, ..Metric::new(&name, &named.info()) };
     metric.is_tested &= may_test;
+    metric.is_goal = named.is_goal;
     found.push(MetricValue { metric, value: value * factor, is_open: is_lower_bound(object, named.path) });
 }
 

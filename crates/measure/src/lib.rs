@@ -25,6 +25,7 @@ pub mod path;
 pub mod plural;
 pub mod rejected;
 pub mod residency;
+pub mod responses;
 pub mod shares;
 pub mod slack;
 pub mod stall;

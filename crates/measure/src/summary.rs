@@ -12,6 +12,7 @@ use crate::families::FamilySummary;
 use crate::measure::MeasureSummary;
 use crate::measure::warnings::WarningRow;
 use crate::residency::{self, FamilyResidency};
+use crate::responses::ResponseSummary;
 use crate::stall::Stall;
 use crate::summary_observer::SummaryObserver;
 use fairlab_machine::engine::Engine;
@@ -225,6 +226,9 @@ pub struct RunSummary {
     pub digest: String,
     /// Sums over the whole machine.
     pub totals: RunTotals,
+    /// Responses, in the order of their definitions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub responses: Vec<ResponseSummary>,
     /// Task families, in the order of the workload.
     pub families: Vec<FamilySummary>,
     /// CPUs, in ascending order.
@@ -319,6 +323,7 @@ impl RunSummary {
             digest: machine.digest().to_string(),
             totals,
             cgroups: cgroups::of(machine, &forgotten.quotas, &recorder.families.group_times(machine.now())),
+            responses: recorder.responses.as_ref().map_or_else(Vec::new, |responses| responses.summaries(machine)),
             placement: EasStatus::from_machine(machine),
             selection: recorder.measures.decisions.selections(),
             balance: BalanceSummary::new(&measure),

@@ -6,6 +6,7 @@ use crate::cpus::CpuStats;
 use crate::families::FamilyStats;
 use crate::measure::Measures;
 use crate::rejected::RejectedChanges;
+use crate::responses::ResponseStats;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::observer::{Interest, MachineEvent, Observer};
 use fairlab_machine::sim::{Machine, Residency, START};
@@ -23,6 +24,8 @@ pub struct SummaryObserver {
     pub(crate) measures: Measures,
     /// Changes to tasks, groups or CPUs that the scheduler rejected.
     pub rejected: RejectedChanges,
+    /// Responses; `None` if the workload defines none.
+    pub(crate) responses: Option<Box<ResponseStats>>,
     /// Counters of the machine at the end of the warm-up; zero without one.
     pub(crate) baseline: Baseline,
 }
@@ -48,6 +51,7 @@ impl SummaryObserver {
             cpus: CpuStats::new(machine),
             measures: Measures::new(machine),
             rejected: RejectedChanges::default(),
+            responses: ResponseStats::new(machine),
             baseline: Baseline::default(),
         }
     }
@@ -57,6 +61,9 @@ impl SummaryObserver {
         self.families.reset(at);
         self.cpus.reset(machine, at);
         self.measures.reset(machine);
+        if let Some(responses) = &mut self.responses {
+            responses.reset(at);
+        }
         let counters = machine.counters();
         self.baseline = Baseline {
             elapsed: at - START,
@@ -77,6 +84,9 @@ impl SchedObserver for SummaryObserver {
             Event::Switch { cpu, prev, next, prev_state } => {
                 self.families.on_switch(now, cpu, prev, next, prev_state);
                 self.cpus.on_switch(now, cpu, next);
+                if let Some(responses) = &mut self.responses {
+                    responses.on_switch(now, prev, next);
+                }
             }
             Event::Migrate { task, .. } => self.families.on_migrate(task),
             Event::Throttling { task, limit } => self.families.on_throttling(now, task, limit),
@@ -91,12 +101,22 @@ impl<E: Engine> Observer<E> for SummaryObserver {
     }
 
     fn wants(&self) -> Interest {
-        Interest::EVENTS
+        Interest { activities: self.responses.is_some(), ..Interest::EVENTS }
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {
         match *event {
-            MachineEvent::Forked { task, id, spec, .. } => self.families.on_fork(task, id, spec),
+            MachineEvent::Forked { task, id, spec, .. } => {
+                self.families.on_fork(task, id, spec);
+                if let Some(responses) = &mut self.responses {
+                    responses.machine_event(now, event);
+                }
+            }
+            MachineEvent::Activity(_) => {
+                if let Some(responses) = &mut self.responses {
+                    responses.machine_event(now, event);
+                }
+            }
             MachineEvent::Waking { task, since, .. } => self.families.on_waking(task, since),
             MachineEvent::Kernel { cpu, took, .. } => {
                 self.measures.machine_event(event);

@@ -120,7 +120,7 @@ impl SchedObserver for WindowObserver {
 
 impl Observer for WindowObserver {
     fn wants(&self) -> Interest {
-        Interest { events: true, details: false, accounting: false, lags: false }
+        Interest::EVENTS
     }
 
     fn wants_kernel_paths(&self) -> bool {

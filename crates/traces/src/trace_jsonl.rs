@@ -308,7 +308,7 @@ impl<W: Write> SchedObserver for TraceJsonl<W> {
 impl<W: Write, E: Engine> Observer<E> for TraceJsonl<W> {
     fn wants(&self) -> Interest {
         let TraceOptions { level, pelt, lags } = self.options;
-        Interest { events: level > 0, details: level > 1, accounting: pelt, lags }
+        Interest { events: level > 0, details: level > 1, accounting: pelt, lags, activities: false }
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

@@ -14,6 +14,7 @@ pub mod message;
 mod object_names;
 pub mod policy;
 pub mod recorded;
+pub mod responses;
 pub mod rtapp;
 pub mod scenario;
 pub mod serde_time;

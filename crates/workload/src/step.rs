@@ -160,6 +160,8 @@ pub enum Step {
     Exec,
     /// Apply a set of attributes to this task: its index in [`crate::workload::TaskSpec::attributes`].
     SetAttributes(usize),
+    /// Pass a point, for responses: its index in [`crate::workload::Objects::points`]. Takes no time.
+    Point(ObjectId),
     /// Mark the beginning of a loop of the phase with this number, for measurements.
     Mark(u32),
     /// End of the task.

@@ -2,7 +2,7 @@
 //! Workload: task groups, tasks, objects that they share, and changes at given times.
 
 use crate::background::BackgroundSource;
-use crate::step::{Behaviour, TaskIndex};
+use crate::step::{Behaviour, ObjectId, TaskIndex};
 use crate::tunable_name::TunableName;
 use fairlab_sched::task::Policy;
 use fairlab_sched::units::Nanos;
@@ -382,6 +382,34 @@ impl Workload {
     }
 }
 
+/// Beginning of the responses of a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResponseStart {
+    /// A task passes a point.
+    Point(ObjectId),
+    /// A task reaches a timer after it has passed a point. The response begins at the timer's expiry, or now if the timer
+    /// is relative and late.
+    Timer {
+        /// Point before the timer.
+        point: ObjectId,
+        /// Tasks whose first response begins at their timer origin ([`TaskSpec::timer_origin`]).
+        from_origin: Vec<TaskIndex>,
+    },
+}
+
+/// Definition of a response: what people wait for, from an event of one task to an event of another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the field names describe their content")]
+pub struct ResponseSpec {
+    /// Name, unique in the workload.
+    pub name: String,
+    pub start: ResponseStart,
+    /// Point that ends a response. Without one, a response ends with the last thing that is done for it.
+    pub end: Option<ObjectId>,
+    /// Time after which a response is late.
+    pub deadline: Option<Nanos>,
+}
+
 /// Objects that the tasks share, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the field names describe their content")]
@@ -391,11 +419,17 @@ pub struct Objects {
     pub conds: Vec<String>,
     /// Names of barriers, each with its number of participants; one with none never opens.
     pub barriers: Vec<(String, u32)>,
+    /// Barrier at which tasks meet before their programs begin.
+    pub start_barrier: Option<ObjectId>,
     /// Names of semaphores (all start at 0).
     pub semaphores: Vec<String>,
+    /// Semaphores from which no task takes.
+    pub untaken_semaphores: Vec<ObjectId>,
     pub timers: Vec<String>,
     /// Names under which tasks suspend.
     pub suspends: Vec<String>,
+    /// Names of points that tasks pass.
+    pub points: Vec<String>,
     pub channels: Vec<Channel>,
     /// Number of futexes; none is posted at first.
     pub futexes: usize,
@@ -415,6 +449,8 @@ pub struct Workload {
     /// Tasks in the order of their pids.
     pub tasks: Vec<TaskSpec>,
     pub objects: Objects,
+    /// Responses that are measured.
+    pub responses: Vec<ResponseSpec>,
     /// Changes at given times, in the order of the file.
     pub changes: Vec<(Nanos, Change)>,
     /// Interrupts and steal time in addition to those of the machine.

@@ -6,7 +6,7 @@ use crate::args::CheckArgs;
 use crate::execution::check::{CheckedRun, check_run};
 use crate::execution::worker;
 use crate::output::figures::counted;
-use crate::output::{Output, sanitize};
+use crate::output::{Output, sanitize, wrap};
 use crate::values::error::CliError;
 use fairlab_measure::cpus::SoftirqCounts;
 use fairlab_measure::stall::Stall;
@@ -52,6 +52,8 @@ pub(crate) struct CheckOutput<'a> {
     is_cut: bool,
     /// Tasks that made no progress.
     standstill: Stall,
+    /// Sentences about what differs between the repetitions of a comparison.
+    seed_draws: Vec<String>,
     /// Parts of the workload that the simulation could not honour.
     warnings: Vec<String>,
 }
@@ -88,6 +90,7 @@ fn print_result(output: &mut Output, name: &str, checked: CheckedRun) -> Result<
         invariants_checked: checked.invariants_checked,
         is_cut: simulated_ns < whole_ns,
         standstill: checked.standstill,
+        seed_draws: checked.seed_draws,
         warnings: checked.warnings,
     };
     output.warn_all(&verdict.warnings)?;
@@ -125,7 +128,8 @@ fn print_result(output: &mut Output, name: &str, checked: CheckedRun) -> Result<
         },
         counted(verdict.events, "event"),
         verdict.digest
-    ))
+    ))?;
+    verdict.seed_draws.iter().try_for_each(|sentence| output.text(&wrap(sentence, 2)))
 }
 
 /// Reports tasks that can never run again as a failed run.

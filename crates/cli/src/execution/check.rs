@@ -4,6 +4,7 @@
 use super::execute::{drive_shown, failed};
 use crate::values::error::{CliError, command_line, quote_for_shell};
 use fairlab_machine::engine::Engine;
+use fairlab_machine::vary::MAX_START_DELAY;
 use fairlab_measure::cpus::SoftirqCounts;
 use fairlab_measure::stall::Stall;
 use fairlab_measure::summary::RunSummary;
@@ -13,7 +14,11 @@ use fairlab_run::prepare::{PreparedRun, ReadyRun, prepare};
 use fairlab_run::spec::RunSpec;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::message::Message;
+use fairlab_workload::responses::ResponseTasks;
+use fairlab_workload::step::TaskIndex;
+use fairlab_workload::workload::Workload;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Largest number of checked events on a small machine with few tasks. A larger machine or workload gets
 /// fewer, since each check takes longer.
@@ -35,6 +40,7 @@ pub(crate) struct CheckedRun {
     pub(crate) digest: String,
     pub(crate) invariants_checked: bool,
     pub(crate) standstill: Stall,
+    pub(crate) seed_draws: Vec<String>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -83,8 +89,21 @@ pub(crate) fn check_run<E: Engine>(
         digest: machine.digest().to_string(),
         invariants_checked: machine.as_built_in().is_some(),
         standstill,
+        seed_draws: seed_draws(machine.workload()),
         warnings: refused.into_iter().chain(machine.workload().warnings.iter().cloned()).collect(),
     })
+}
+
+/// Returns sentences about what differs between the repetitions of a comparison.
+fn seed_draws(workload: &Workload) -> Vec<String> {
+    let each = format!("repetitions (--runs): each seed delays the start of each task by up to {MAX_START_DELAY}");
+    let of_group = |group: BTreeSet<TaskIndex>| {
+        let mut families: Vec<&str> = group.iter().map(|&task| workload.tasks[task].family.as_str()).collect();
+        families.dedup();
+        format!("repetitions (--runs): these tasks start together, because of their responses: {}", families.join(", "))
+    };
+    let groups = ResponseTasks::new(workload).start_groups().into_iter().filter(|group| group.len() > 1);
+    std::iter::once(each).chain(groups.map(of_group)).collect()
 }
 
 /// Returns the longest simulated time of a check: a second, and less on a large machine, where events are

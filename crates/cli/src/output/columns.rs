@@ -9,6 +9,7 @@ use fairlab_measure::cgroups::{CgroupBandwidth, CgroupSummary};
 use fairlab_measure::cpus::CpuSummary;
 use fairlab_measure::families::{FamilySummary, LongestWait, TimerSummary};
 use fairlab_measure::latency::LatencySummary;
+use fairlab_measure::responses::{ResponseQuantiles, ResponseSummary};
 use fairlab_measure::slack::SlackSummary;
 use fairlab_measure::summary::RunSummary;
 
@@ -76,6 +77,25 @@ pub(super) const LATENCIES: &[Column<FamilySummary>] = &[
     Column::right("p90", |_, family| latency(family.wakeup_latency.as_ref(), "p90_ns")),
     Column::right("p99", |_, family| latency(family.wakeup_latency.as_ref(), "p99_ns")),
     Column::right("max", |_, family| latency(family.wakeup_latency.as_ref(), "max_ns")),
+];
+
+/// Columns of responses.
+pub(super) const RESPONSES: &[Column<ResponseSummary>] = &[
+    Column::left("response", |_, response| response.name.as_str().into()),
+    Column::right("n", |_, response| response.count.to_string().into()),
+    Column::right("p50", |_, response| response_time(&response.time, "p50_ns", response.time.p50_ns)),
+    Column::right("p90", |_, response| response_time(&response.time, "p90_ns", response.time.p90_ns)),
+    Column::right("p99", |_, response| response_time(&response.time, "p99_ns", response.time.p99_ns)),
+    Column::right("max", |_, response| response_time(&response.time, "max_ns", response.time.max_ns)),
+    Column::right("deadline", |_, response: &ResponseSummary| response.deadline_ns.map_or_else(|| "-".into(), span))
+        .when(|_, rows| rows.iter().any(|response| response.deadline_ns.is_some())),
+    Column::right("late", |_, response: &ResponseSummary| response.late.map_or_else(|| "-".into(), notable_count))
+        .when(|_, rows| rows.iter().any(|response| response.deadline_ns.is_some())),
+    Column::right("open", |_, response| count(response.open)),
+    Column::right("lost", |_, response: &ResponseSummary| notable_count(response.lost))
+        .when(|_, rows| rows.iter().any(|response| response.lost > 0)),
+    Column::right("dropped", |_, response: &ResponseSummary| notable_count(response.dropped))
+        .when(|_, rows| rows.iter().any(|response| response.dropped > 0)),
 ];
 
 pub(super) type TimerRow = (String, TimerSummary);
@@ -185,6 +205,17 @@ fn latency(latency: Option<&LatencySummary>, member: &str) -> Cell {
         return Cell::from(format!("≥{}", time(ns))).notable();
     }
     if ns >= LONG_LATENCY_NS { span(ns).notable() } else { span(ns) }
+}
+
+/// Returns the cell of a response time: a lower bound if its response is open, `never` if it was lost or dropped.
+fn response_time(times: &ResponseQuantiles, member: &str, ns: Option<u64>) -> Cell {
+    match ns {
+        None => Cell::from("never").notable(),
+        Some(ns) if times.lower_bounds.iter().any(|bound| bound == member) => {
+            Cell::from(format!("≥{}", time(ns))).notable()
+        }
+        Some(ns) => span(ns),
+    }
 }
 
 /// Formats the longest wait of a family; one that has not ended is marked.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-//! First lines of a run summary: findings, tasks that waited or missed timers, and CPUs that were overloaded while others idled.
+//! First lines of a run summary: responses, findings, tasks that waited or missed timers, and CPUs that were overloaded while others idled.
 //!
 //! A line is printed from its record alone. `--json` has the records with their lines, and the audit recomputes them.
 
-use super::figures::{cpus_named, time};
+use super::figures::{counted, cpus_named, time};
 use super::{Styles, sanitize, wrap};
 use fairlab_findings::{Finding, Severity};
 use fairlab_measure::cpus::CpuSummary;
 use fairlab_measure::families::{FamilySummary, LongestWait, RuntimeWaits};
+use fairlab_measure::responses::ResponseSummary;
 use fairlab_measure::summary::RunSummary;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,6 +28,8 @@ const MIN_IDLE_PERCENT: f64 = 20.0;
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum Headline {
+    /// Responses of one definition.
+    Response(ResponseSummary),
     /// Numbers of findings.
     Findings(FindingCounts),
     /// Task families that waited for a CPU or for runtime.
@@ -126,7 +129,8 @@ impl From<Headline> for HeadlineStatement {
 /// Returns the records of a run. Without `findings` (a compiled-kernel engine) there is none of them.
 pub(crate) fn headlines(summary: &RunSummary, findings: Option<&[Finding]>) -> Vec<Headline> {
     let findings = findings.map(|findings| Headline::Findings(FindingCounts::new(findings)));
-    [findings, waiting(summary), timers(summary), cpus(summary)].into_iter().flatten().collect()
+    let responses = summary.responses.iter().cloned().map(Headline::Response);
+    responses.chain([findings, waiting(summary), timers(summary), cpus(summary)].into_iter().flatten()).collect()
 }
 
 /// Returns the lines. `findings` are sorted, the worst first.
@@ -235,6 +239,7 @@ fn cpus(summary: &RunSummary) -> Option<Headline> {
 impl fmt::Display for Headline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Response(response) => write_response(f, response),
             Self::Findings(counts) => counts.fmt(f),
             Self::Waiting { families, nr_families } => {
                 let noun = if *nr_families == 1 { "task family" } else { "task families" };
@@ -277,6 +282,40 @@ impl fmt::Display for Headline {
             }
         }
     }
+}
+
+/// Writes the responses of one definition: their number and times, and what has become of those that did not end in time.
+fn write_response(f: &mut fmt::Formatter<'_>, response: &ResponseSummary) -> fmt::Result {
+    let ResponseSummary { name, count, open, lost, dropped, dropped_at, deadline_ns, late, time: times } = response;
+    write!(f, "{name}: {}", counted(*count, "response"))?;
+    if *count == 0 {
+        return Ok(());
+    }
+    for (member, ns) in [("p50", times.p50_ns), ("p99", times.p99_ns), ("max", times.max_ns)] {
+        let at_least =
+            if times.lower_bounds.iter().any(|bound| bound.trim_end_matches("_ns") == member) { "≥" } else { "" };
+        match ns {
+            Some(ns) => write!(f, ", {member} {at_least}{}", time(ns))?,
+            None => write!(f, ", {member} never")?,
+        }
+    }
+    if let (Some(deadline), Some(late)) = (deadline_ns, late) {
+        let late = if *late == 0 { "none".to_owned() } else { late.to_string() };
+        write!(f, "; {late} later than {}", time(*deadline))?;
+    }
+    for (count, what) in [(*open, "not ended"), (*lost, "lost"), (*dropped, "dropped")] {
+        if count > 0 {
+            write!(f, "; {count} {what}")?;
+        }
+    }
+    let places: Vec<String> = dropped_at
+        .iter()
+        .map(|place| match &place.semaphore {
+            Some(semaphore) => format!("{} by {}, which took the next one from {semaphore}", place.count, place.task),
+            None => format!("{} by {}, which was woken for the next one", place.count, place.task),
+        })
+        .collect();
+    if places.is_empty() { Ok(()) } else { write!(f, " ({})", places.join("; ")) }
 }
 
 impl fmt::Display for FindingCounts {

@@ -55,7 +55,11 @@ pub(crate) fn run(
     options: &SummaryOptions<'_>,
 ) -> String {
     let is_wanted = |table| options.tables.contains(&table) || options.tables.contains(&ReportTables::All);
-    let mut parts = vec![headline::lines(summary, findings, styles), tasks(summary, styles, options)];
+    let mut parts = vec![headline::lines(summary, findings, styles)];
+    if !summary.responses.is_empty() {
+        parts.push(columns::table(columns::RESPONSES, summary, &summary.responses).render(styles));
+    }
+    parts.push(tasks(summary, styles, options));
     if summary.families.iter().any(|family| family.wake_to_run.is_some()) {
         parts.push(latencies(summary, styles, options));
     }

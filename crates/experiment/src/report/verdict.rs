@@ -70,8 +70,11 @@ pub enum Judgement {
 pub struct JudgedMetrics {
     /// Number of metrics.
     pub nr_metrics: usize,
-    /// Metric with the largest change.
+    /// Metric with the largest change; if there are metrics with a goal, the one of them with the largest change.
     pub metric: String,
+    /// Whether the workload states a goal for this metric.
+    #[serde(default)]
+    pub is_goal: bool,
     /// Change of that metric in percent; null if the first arm has none of it.
     pub percent: Option<f64>,
     /// Whether that change is a lower bound, because it rests on waits that have not ended.
@@ -147,13 +150,15 @@ impl ComparisonReport {
 }
 
 impl JudgedMetrics {
-    /// Creates the record of the metrics in these rows; of equal changes the first is named.
+    /// Creates the record of the metrics in these rows; of equal changes the first is named. Metrics for which the workload
+    /// states a goal come before all others.
     fn new<'a>(rows: impl Iterator<Item = &'a MetricRow> + Clone, arm: usize) -> Option<Self> {
         let nr_metrics = rows.clone().count();
-        let size = |row: &MetricRow| row.changes[arm - 1].percent.unwrap_or(0.0).abs();
+        let size = |row: &MetricRow| (row.metric.is_goal, row.changes[arm - 1].percent.unwrap_or(0.0).abs());
         let most = rows.reduce(|most, row| if size(row) > size(most) { row } else { most })?;
         let MetricChange { percent, rests_on_open_waits, .. } = most.changes[arm - 1];
-        Some(Self { nr_metrics, metric: most.metric.name.clone(), percent, rests_on_open_waits })
+        let (metric, is_goal) = (most.metric.name.clone(), most.metric.is_goal);
+        Some(Self { nr_metrics, metric, is_goal, percent, rests_on_open_waits })
     }
 }
 
@@ -203,17 +208,15 @@ impl fmt::Display for ArmVerdict {
             Judgement::Identical => Note::IdenticalArms { arm: arm.clone(), first: first.clone() }.fmt(f),
             Judgement::TooFew(note) => write!(f, "no verdict on `{arm}`: {note}"),
             Judgement::Differs { worse, better } => {
-                write!(f, "`{arm}` is ")?;
-                if let Some(metrics) = worse {
-                    write!(f, "worse than `{first}` in {metrics}")?;
-                }
-                if worse.is_some() && better.is_some() {
-                    f.write_str(", and ")?;
-                }
-                if let Some(metrics) = better {
-                    write!(f, "better than `{first}` in {metrics}")?;
-                }
-                Ok(())
+                let with = |kind: &'static str, metrics: &Option<JudgedMetrics>| {
+                    let text = metrics.as_ref().map(|metrics| format!("{kind} than `{first}` in {metrics}"));
+                    (metrics.as_ref().is_some_and(|metrics| metrics.is_goal), text)
+                };
+                let [(is_worse_first, worse), (is_better_first, better)] =
+                    [with("worse", worse), with("better", better)];
+                let parts = if is_better_first && !is_worse_first { [better, worse] } else { [worse, better] };
+                let parts: Vec<String> = parts.into_iter().flatten().collect();
+                write!(f, "`{arm}` is {}", parts.join(", and "))
             }
             Judgement::OneRun => write!(f, "one run of `{first}` and one of `{arm}`: no difference is tested"),
             Judgement::NoVariation => {
@@ -233,17 +236,21 @@ impl fmt::Display for ArmVerdict {
 
 impl fmt::Display for JudgedMetrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nr_metrics, metric, percent, rests_on_open_waits } = self;
-        if *nr_metrics > 1 {
+        let Self { nr_metrics, metric, is_goal, percent, rests_on_open_waits } = self;
+        if *nr_metrics > 1 && !is_goal {
             write!(f, "{nr_metrics} metrics, most in ")?;
         }
         f.write_str(metric)?;
         match (percent, rests_on_open_waits) {
-            (Some(percent), false) => write!(f, " ({} %)", signed(*percent)),
-            (Some(percent), true) => write!(f, " ({} %, waits that have not ended)", signed(*percent)),
-            (None, false) => Ok(()),
-            (None, true) => f.write_str(" (waits that have not ended)"),
+            (Some(percent), false) => write!(f, " ({} %)", signed(*percent))?,
+            (Some(percent), true) => write!(f, " ({} %, waits that have not ended)", signed(*percent))?,
+            (None, false) => {}
+            (None, true) => f.write_str(" (waits that have not ended)")?,
         }
+        if *nr_metrics > 1 && *is_goal {
+            write!(f, " and {}", counted(*nr_metrics - 1, "other metric"))?;
+        }
+        Ok(())
     }
 }
 
@@ -283,7 +290,15 @@ mod tests {
     #[test]
     fn each_judgement_has_its_sentence() {
         let metrics = |nr_metrics, percent, rests_on_open_waits| {
-            Some(JudgedMetrics { nr_metrics, metric: "waits".to_owned(), percent, rests_on_open_waits })
+            let metric = "waits".to_owned();
+            Some(JudgedMetrics { nr_metrics, metric, is_goal: false, percent, rests_on_open_waits })
+        };
+        let late = JudgedMetrics {
+            nr_metrics: 3,
+            metric: "frame: late".to_owned(),
+            is_goal: true,
+            percent: Some(-50.0),
+            rests_on_open_waits: false,
         };
         let too_few = TooFewNote { distinct: 3, has_duplicates: false, nr_tests: 1, level_percent: 5.0, enough: 6 };
         for (judgement, expected) in [
@@ -306,6 +321,10 @@ mod tests {
             (
                 Judgement::Differs { worse: None, better: metrics(1, None, true) },
                 "`b` is better than `a` in waits (waits that have not ended)",
+            ),
+            (
+                Judgement::Differs { worse: metrics(1, Some(900.0), false), better: Some(late) },
+                "`b` is better than `a` in frame: late (-50 %) and 2 other metrics, and worse than `a` in waits (+900 %)",
             ),
             (Judgement::OneRun, "one run of `a` and one of `b`: no difference is tested"),
             (

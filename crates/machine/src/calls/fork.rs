@@ -4,7 +4,7 @@
 use crate::base::clock::START;
 use crate::engine::Engine;
 use crate::interface::error::{RunError, SimResult};
-use crate::interface::observation::{KernelPath, MachineEvent};
+use crate::interface::observation::{Activity, KernelPath, MachineEvent};
 use crate::observer::Observer;
 use crate::parts::kernel::KernelWork;
 use crate::parts::residency::Residency;
@@ -49,6 +49,10 @@ impl<E: Engine> Machine<E> {
         // The number is predicted, so that observers can name the task at its first scheduler event.
         let id = TaskId::from_index(self.sched.nr_tasks());
         observer.machine_event(self.now, &MachineEvent::Forked { task, id, pid: new.pid, spec: place, on: cpu });
+        let TaskSpec { awaits_origin, timer_origin, .. } = self.workload.tasks[place];
+        if !awaits_origin {
+            self.report_activity(observer, Activity::ReachedOrigin { task, origin: START + timer_origin });
+        }
         self.tasks.set_id(task, id);
         // The parent has written the task's lines.
         self.tasks[task].cpu = cpu;

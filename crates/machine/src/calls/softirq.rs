@@ -24,7 +24,7 @@
 use crate::engine::Engine;
 use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
-use crate::parts::kernel::KernelWork;
+use crate::parts::kernel::{KernelWork, WakeSource};
 use crate::parts::net::Packet;
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
@@ -111,7 +111,7 @@ impl<E: Engine> Machine<E> {
         if self.tasks[task].blocked_since.is_some() {
             self.counters.per_cpu[cpu.index()].ksoftirqd_wakeups += 1;
             self.report_detail(MachineEvent::KsoftirqdWoken { cpu });
-            let wake = KernelWork::Wake { target: task, sync: false, is_remembered: true };
+            let wake = KernelWork::Wake { target: task, sync: false, source: WakeSource::Softirq };
             self.cpus[cpu.index()].kernel.push_first_work(wake);
         } else {
             self.tasks[task].handle_already_awake(true);

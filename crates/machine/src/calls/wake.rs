@@ -5,9 +5,9 @@
 //! scheduler that takes time. The rest of the step, such as blocking, follows the wake-ups.
 
 use crate::engine::Engine;
-use crate::interface::observation::{KernelPath, MachineEvent};
+use crate::interface::observation::{Activity, KeepingObject, KernelPath, MachineEvent};
 use crate::observer::Observer;
-use crate::parts::kernel::KernelWork;
+use crate::parts::kernel::{KernelWork, WakeSource};
 use crate::state::Machine;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
@@ -24,7 +24,7 @@ impl<E: Engine> Machine<E> {
 
     /// Wakes a task whose awaited event has come. The wake-up is not remembered if the task is awake.
     pub(crate) fn wake(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, target: usize, sync: bool) {
-        self.wake_or_remember(observer, cpu, target, sync, false);
+        self.wake_from(observer, cpu, target, sync, WakeSource::Object);
     }
 
     /// Wakes a task that waits for a futex, and charges the futex's cache lines if the task has waited on another CPU.
@@ -41,36 +41,29 @@ impl<E: Engine> Machine<E> {
     /// Executes a wake step. A wake-up of an awake target is remembered; a wake-up of a target that was not
     /// forked is lost.
     pub(crate) fn wake_by_step(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, target: usize, sync: bool) {
-        self.wake_or_remember(observer, cpu, target, sync, true);
+        self.wake_from(observer, cpu, target, sync, WakeSource::Step);
     }
 
-    fn wake_or_remember(
-        &mut self,
-        observer: &mut dyn Observer<E>,
-        cpu: CpuId,
-        target: usize,
-        sync: bool,
-        is_remembered: bool,
-    ) {
+    fn wake_from(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, target: usize, sync: bool, source: WakeSource) {
         if self.interest.events {
             observer
                 .machine_event(self.now, &MachineEvent::Waking { task: target, since: self.now, by_interrupt: false });
         }
         if self.has_work(cpu) || self.resume_irqs_off_paths(observer, cpu) {
-            self.push_work(cpu, KernelWork::Wake { target, sync, is_remembered });
+            self.push_work(cpu, KernelWork::Wake { target, sync, source });
             self.run_pending_wakeups(observer, cpu);
         } else {
-            self.wake_now(observer, cpu, target, sync, is_remembered);
+            self.wake_now(observer, cpu, target, sync, source);
         }
     }
 
     /// Executes the wake-ups at the head of a CPU's work queue until the CPU is busy.
     fn run_pending_wakeups(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId) {
-        while let Some(&KernelWork::Wake { target, sync, is_remembered }) = self.cpus[cpu.index()].kernel.first_work()
+        while let Some(&KernelWork::Wake { target, sync, source }) = self.cpus[cpu.index()].kernel.first_work()
             && !self.resume_irqs_off_paths(observer, cpu)
         {
             self.cpus[cpu.index()].kernel.pop_work();
-            self.wake_now(observer, cpu, target, sync, is_remembered);
+            self.wake_now(observer, cpu, target, sync, source);
         }
     }
 
@@ -81,16 +74,48 @@ impl<E: Engine> Machine<E> {
         cpu: CpuId,
         target: usize,
         sync: bool,
-        is_remembered: bool,
+        source: WakeSource,
     ) {
-        let Some(id) = self.tasks[target].id else { return };
-        if self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_wakeup(ctx, id, sync)) {
+        let waker = self.running_task(cpu);
+        let Some(id) = self.tasks[target].id else {
+            if source == WakeSource::Step {
+                self.report_activity(observer, Activity::Hand { task: waker, to: None });
+            }
+            return;
+        };
+        let is_woken = self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_wakeup(ctx, id, sync));
+        if source == WakeSource::Step {
+            self.report_wakeup(observer, waker, target, is_woken);
+        }
+        if is_woken {
             // If the task slept until a time, that sleep is over.
             let host = &mut self.tasks[target];
             host.cancel_sleep();
             host.unblock(self.now);
         } else {
-            self.tasks[target].handle_already_awake(is_remembered);
+            self.tasks[target].handle_already_awake(source != WakeSource::Object);
+        }
+    }
+
+    /// Reports what becomes of a wake step: the target has it, or keeps it for its next wait, or it merges with an
+    /// earlier one.
+    fn report_wakeup(&self, observer: &mut dyn Observer<E>, waker: Option<usize>, target: usize, is_woken: bool) {
+        let host = &self.tasks[target];
+        let activity = if is_woken || (host.will_block && !host.is_woken_early) {
+            Activity::Hand { task: waker, to: Some(target) }
+        } else if host.will_block || host.is_wake_pending || host.is_dead {
+            Activity::Hand { task: waker, to: None }
+        } else {
+            Activity::Put { task: waker, object: KeepingObject::Wakeup(target) }
+        };
+        self.report_activity(observer, activity);
+    }
+
+    /// Reports an activity to observers that want activities.
+    #[inline]
+    pub(crate) fn report_activity(&self, observer: &mut dyn Observer<E>, activity: Activity) {
+        if self.interest.activities {
+            observer.machine_event(self.now, &MachineEvent::Activity(activity));
         }
     }
 

@@ -4,7 +4,7 @@
 use fairlab_sched::ids::{CpuId, TaskId};
 use fairlab_sched::state::snapshot::TaskFit;
 use fairlab_sched::units::{Capacity, Nanos};
-use fairlab_workload::step::LoopPlace;
+use fairlab_workload::step::{LoopPlace, ObjectId};
 
 /// A kernel path, or a phase of one, that takes time on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,6 +72,47 @@ impl KernelPath {
             Self::Change => "change",
         }
     }
+}
+
+/// Object that keeps what tasks release into it, in order, until other tasks take it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KeepingObject {
+    /// Units of a semaphore.
+    Semaphore(ObjectId),
+    /// The one wake-up that is remembered for a task: its index in the machine.
+    Wakeup(usize),
+}
+
+/// Action of a task that can begin, carry or end a response. Tasks are indices of the machine's tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the field names describe their content")]
+pub enum Activity {
+    /// A task has completed a piece of work.
+    Worked { task: usize },
+    /// A task passes a point ([`fairlab_workload::step::Step::Point`]).
+    Point { task: usize, point: ObjectId },
+    /// A task reaches a wait for a unit, a condition, a wake-up or a resume, whether or not it blocks there.
+    ReachedWait { task: usize },
+    /// A task reaches a timer, whether or not it blocks there.
+    ReachedTimer {
+        task: usize,
+        /// Start of the next period: the timer's expiry, or now if the timer is relative and late.
+        next: Nanos,
+    },
+    /// A task reaches the wait for its timer origin ([`fairlab_workload::step::Step::AwaitOrigin`]) before its program, or is
+    /// forked without such a wait.
+    ReachedOrigin { task: usize, origin: Nanos },
+    /// A task releases a unit into an object; `None` is an interrupt.
+    Put { task: Option<usize>, object: KeepingObject },
+    /// A task takes the oldest unit from an object.
+    Take { task: usize, object: KeepingObject },
+    /// A task signals, resumes, wakes or forks another one. Without another one, its release is lost: no task waited,
+    /// or a wake-up was remembered already.
+    Hand { task: Option<usize>, to: Option<usize> },
+    /// A task arrives at a barrier. The last one opens it, and then hands to each of the others.
+    Arrived { task: usize, is_last: bool },
+    /// A task has ended.
+    Ended { task: usize },
 }
 
 /// An event of the machine rather than of the scheduler.
@@ -182,6 +223,8 @@ pub enum MachineEvent {
         /// Time at which the timer expired, or will expire.
         expired: Nanos,
     },
+    /// A task does something that can begin, carry or end a response. Reported only to observers that want activities.
+    Activity(Activity),
     /// A CPU has lost time, up to now, to an interrupt of a device or to a hypervisor.
     LostTime {
         cpu: CpuId,
@@ -260,11 +303,13 @@ pub struct Interest {
     pub accounting: bool,
     /// Virtual times of fair tasks at their wake-ups and switches, and decisions of EEVDF and of fair servers.
     pub lags: bool,
+    /// Actions of tasks on the objects by which they hand work on.
+    pub activities: bool,
 }
 
 impl Interest {
     /// Interest of an observer that wants no events.
-    pub const NONE: Self = Self { events: false, details: false, accounting: false, lags: false };
+    pub const NONE: Self = Self { events: false, details: false, accounting: false, lags: false, activities: false };
 
     /// Interest of an observer that wants events, but no details.
     pub const EVENTS: Self = Self { events: true, ..Self::NONE };
@@ -277,6 +322,7 @@ impl Interest {
             details: self.details || other.details,
             accounting: self.accounting || other.accounting,
             lags: self.lags || other.lags,
+            activities: self.activities || other.activities,
         }
     }
 }

@@ -8,6 +8,17 @@ use fairlab_sched::paths::entry::Entry;
 use fairlab_sched::units::Nanos;
 use std::collections::VecDeque;
 
+/// Origin of a wake-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WakeSource {
+    /// An object that the target waits for. The object keeps what the wake-up announces.
+    Object,
+    /// A wake step of a task. If the target is awake, its next wait returns at once.
+    Step,
+    /// A softirq. If the target is awake, its next wait returns at once.
+    Softirq,
+}
+
 /// A piece of kernel work of a CPU: the rest of a system call, or a request of the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KernelWork {
@@ -16,8 +27,7 @@ pub(crate) enum KernelWork {
         target: usize,
         /// The waker is about to sleep.
         sync: bool,
-        /// If the target is awake, its next wait returns at once.
-        is_remembered: bool,
+        source: WakeSource,
     },
     /// Give a new task its deadline policy, because deadline tasks cannot be forked.
     BecomeDeadline {

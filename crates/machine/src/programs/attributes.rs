@@ -11,14 +11,19 @@ use fairlab_sched::task::Uclamp;
 
 impl<E: Engine> Machine<E> {
     /// Executes a fork step: forks the next instance of a template.
-    pub(crate) fn fork_template(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, template: usize) -> SimResult {
+    pub(crate) fn fork_template(
+        &mut self,
+        observer: &mut dyn Observer<E>,
+        cpu: CpuId,
+        template: usize,
+    ) -> SimResult<usize> {
         let instance = self.tasks.all().iter().filter(|task| task.spec == template && task.id.is_some()).count() as u32;
         if let Some(limit) = self.workload.fork_limit.filter(|&limit| instance >= limit) {
             return Err(Box::new(RunError::ForkLimit { task: self.workload.tasks[template].name.clone(), limit }));
         }
         let task = self.add_task(template, instance);
         self.fork(observer, cpu, task);
-        Ok(())
+        Ok(task)
     }
 
     /// Executes the system calls by which a running task changes its own attributes.

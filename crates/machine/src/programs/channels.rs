@@ -4,6 +4,7 @@
 use crate::engine::Engine;
 use crate::interface::observation::MachineEvent;
 use crate::observer::Observer;
+use crate::parts::kernel::WakeSource;
 use crate::parts::sync::{ResumeAction, StepOutcome};
 use crate::parts::tasks::BytesToReceive;
 use crate::parts::units::{FULL_SPEED, work_in};
@@ -95,7 +96,7 @@ impl<E: Engine> Machine<E> {
         let bytes = self.sync.channel(channel).end_arrival();
         if let Some(receiver) = self.deliver(observer, channel, bytes) {
             self.emit_waking(observer, receiver, self.now);
-            self.wake_now(observer, cpu, receiver, true, false);
+            self.wake_now(observer, cpu, receiver, true, WakeSource::Object);
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::engine::{Capability, Engine};
 use crate::interface::observation::{KernelPath, MachineEvent};
 use crate::observer::Observer;
-use crate::parts::kernel::KernelWork;
+use crate::parts::kernel::{KernelWork, WakeSource};
 use crate::parts::net::{NetStep, Packet};
 use crate::parts::units::{FULL_SPEED, work_in};
 use crate::state::Machine;
@@ -59,7 +59,7 @@ impl<E: Engine> Machine<E> {
         match packet {
             Packet::ForTask(task, since) => {
                 self.emit_waking(observer, task as usize, since);
-                self.wake_now(observer, cpu, task as usize, false, true);
+                self.wake_now(observer, cpu, task as usize, false, WakeSource::Softirq);
             }
             Packet::Message(channel) => self.handle_message(observer, cpu, channel),
         }

@@ -4,7 +4,7 @@
 use crate::base::clock::START;
 use crate::engine::Engine;
 use crate::interface::error::SimResult;
-use crate::interface::observation::MachineEvent;
+use crate::interface::observation::{Activity, KeepingObject, MachineEvent};
 use crate::observer::Observer;
 use crate::parts::kernel::KernelWork;
 use crate::parts::sync::{ResumeAction, StepOutcome};
@@ -24,6 +24,9 @@ impl<E: Engine> Machine<E> {
         }
         if matches!(self.tasks[task].step, Step::Run(_)) {
             debug_assert_eq!(self.tasks[task].after_call_ps, 0, "a call has charged its end");
+            if self.tasks[task].step_work() > 0 {
+                self.report_activity(observer, Activity::Worked { task });
+            }
             self.tasks[task].next_step();
             if matches!(self.tasks[task].step, Step::Run(_)) {
                 self.plan(task);
@@ -42,8 +45,8 @@ impl<E: Engine> Machine<E> {
         }
         match step {
             Step::Run(_) => unreachable!("the step after completed work is another one"),
-            Step::RunWall(time) => self.run_for_wall_time(task, time),
-            Step::Spin(time) => self.spin_for_wall_time(task, time),
+            Step::RunWall(time) => self.run_for_wall_time(observer, task, time),
+            Step::Spin(time) => self.spin_for_wall_time(observer, task, time),
             Step::Offer { channel, or_sleep } if self.sync.channel(channel).is_full() => {
                 self.tasks[task].next_step();
                 self.sleep_until(cpu, task, self.now + or_sleep);
@@ -53,7 +56,10 @@ impl<E: Engine> Machine<E> {
                 self.wake_by_step(observer, cpu, target, sync);
             }
             Step::WaitWake => {
+                self.report_activity(observer, Activity::ReachedWait { task });
                 if core::mem::take(&mut self.tasks[task].is_wake_pending) {
+                    let object = KeepingObject::Wakeup(task);
+                    self.report_activity(observer, Activity::Take { task, object });
                     self.continue_task(task);
                 } else {
                     self.tasks[task].next_step();
@@ -66,6 +72,7 @@ impl<E: Engine> Machine<E> {
             }
             Step::AwaitOrigin => {
                 let origin = START + self.workload.tasks[self.tasks[task].spec].timer_origin;
+                self.report_activity(observer, Activity::ReachedOrigin { task, origin });
                 if origin <= self.now {
                     self.continue_task(task);
                 } else {
@@ -88,12 +95,14 @@ impl<E: Engine> Machine<E> {
                 self.push_work(cpu, KernelWork::Exec);
             }
             Step::Exit => {
+                self.report_activity(observer, Activity::Ended { task });
                 self.tasks[task].is_dead = true;
                 self.push_work(cpu, KernelWork::Exit);
             }
             Step::Fork(template) => {
                 self.continue_task(task);
-                self.fork_template(observer, cpu, template)?;
+                let forked = self.fork_template(observer, cpu, template)?;
+                self.report_activity(observer, Activity::Hand { task: Some(task), to: Some(forked) });
             }
             Step::SetAttributes(set) => {
                 self.continue_task(task);
@@ -102,6 +111,10 @@ impl<E: Engine> Machine<E> {
             Step::RunSoftirqs => self.check_softirqs(cpu, task),
             Step::BeginTransition(domain) => self.begin_transition(cpu, task, domain),
             Step::EndTransition(domain) => self.end_transition(observer, cpu, task, domain),
+            Step::Point(point) => {
+                self.continue_task(task);
+                self.report_activity(observer, Activity::Point { task, point });
+            }
             Step::Mark(phase) => {
                 if let Some(place) = self.tasks[task].behaviour.loop_place() {
                     observer.machine_event(self.now, &MachineEvent::LoopBegins { task, place });
@@ -128,11 +141,13 @@ impl<E: Engine> Machine<E> {
                 StepOutcome::Continue
             }
             Step::CondWait { cond, mutex } => {
+                self.report_activity(observer, Activity::ReachedWait { task });
                 self.wait_for_cond(observer, cpu, task, cond, mutex);
                 StepOutcome::Wait
             }
             Step::CondSync { cond, mutex } => {
                 self.signal(observer, cpu, cond, false);
+                self.report_activity(observer, Activity::ReachedWait { task });
                 self.wait_for_cond(observer, cpu, task, cond, mutex);
                 StepOutcome::Wait
             }
@@ -146,10 +161,15 @@ impl<E: Engine> Machine<E> {
             }
             Step::Barrier(barrier) => self.arrive_at_barrier(observer, cpu, task, barrier),
             Step::SemPost(semaphore) => {
+                let object = KeepingObject::Semaphore(semaphore);
+                self.report_activity(observer, Activity::Put { task: Some(task), object });
                 self.post(observer, cpu, semaphore);
                 StepOutcome::Continue
             }
-            Step::SemWait(semaphore) => self.take_semaphore(task, semaphore),
+            Step::SemWait(semaphore) => {
+                self.report_activity(observer, Activity::ReachedWait { task });
+                self.take_semaphore(observer, task, semaphore)
+            }
             Step::Send(channel, bytes) => self.send(observer, cpu, task, channel, bytes),
             Step::Offer { channel, .. } => self.send(observer, cpu, task, channel, 0),
             Step::Receive(channel) => self.receive(observer, cpu, task, channel, false),
@@ -158,6 +178,7 @@ impl<E: Engine> Machine<E> {
                 self.receive(observer, cpu, task, channel, false)
             }
             Step::Suspend(name) => {
+                self.report_activity(observer, Activity::ReachedWait { task });
                 self.sync.suspend(task, name);
                 StepOutcome::Wait
             }
@@ -195,7 +216,7 @@ impl<E: Engine> Machine<E> {
         match core::mem::replace(&mut self.tasks[task].resume, ResumeAction::Nothing) {
             ResumeAction::Nothing | ResumeAction::EndCall => StepOutcome::Continue,
             ResumeAction::Lock(mutex) => self.lock(observer, cpu, task, mutex),
-            ResumeAction::SemWait(semaphore) => self.take_semaphore(task, semaphore),
+            ResumeAction::SemWait(semaphore) => self.take_semaphore(observer, task, semaphore),
             ResumeAction::Send(channel, bytes) => self.send(observer, cpu, task, channel, bytes),
             ResumeAction::Receive(channel) => self.receive(observer, cpu, task, channel, true),
             ResumeAction::Post => self.post_next(observer, cpu, task),

@@ -2,6 +2,7 @@
 //! Steps on mutexes, conditions, barriers and semaphores, and on names for suspend and resume.
 
 use crate::engine::Engine;
+use crate::interface::observation::{Activity, KeepingObject};
 use crate::observer::Observer;
 use crate::parts::sync::{ResumeAction, StepOutcome, Waiter};
 use crate::state::Machine;
@@ -64,7 +65,9 @@ impl<E: Engine> Machine<E> {
     pub(crate) fn signal(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, cond: ObjectId, all: bool) {
         let nr_woken = if all { self.sync.nr_cond_waiters(cond) } else { 1 };
         for _ in 0..nr_woken {
-            let Some(waiter) = self.sync.pop_cond_waiter(cond) else { return };
+            let waiter = self.sync.pop_cond_waiter(cond);
+            self.report_activity(observer, Activity::Hand { task: self.running_task(cpu), to: waiter });
+            let Some(waiter) = waiter else { return };
             self.wake_by_futex(observer, cpu, waiter);
         }
     }
@@ -77,8 +80,11 @@ impl<E: Engine> Machine<E> {
         task: usize,
         barrier: ObjectId,
     ) -> StepOutcome {
-        let Some(waiting) = self.sync.arrive(task, barrier) else { return StepOutcome::Wait };
+        let waiting = self.sync.arrive(task, barrier);
+        self.report_activity(observer, Activity::Arrived { task, is_last: waiting.is_some() });
+        let Some(waiting) = waiting else { return StepOutcome::Wait };
         for waiter in waiting {
+            self.report_activity(observer, Activity::Hand { task: Some(task), to: Some(waiter) });
             self.wake_by_futex(observer, cpu, waiter);
         }
         StepOutcome::Continue
@@ -92,8 +98,14 @@ impl<E: Engine> Machine<E> {
     }
 
     /// Decrements a semaphore, or queues the running task for it.
-    pub(crate) fn take_semaphore(&mut self, task: usize, semaphore: ObjectId) -> StepOutcome {
+    pub(crate) fn take_semaphore(
+        &mut self,
+        observer: &mut dyn Observer<E>,
+        task: usize,
+        semaphore: ObjectId,
+    ) -> StepOutcome {
         if self.sync.decrement_or_queue(task, semaphore) {
+            self.report_activity(observer, Activity::Take { task, object: KeepingObject::Semaphore(semaphore) });
             return StepOutcome::Continue;
         }
         self.tasks[task].resume = ResumeAction::SemWait(semaphore);
@@ -102,7 +114,13 @@ impl<E: Engine> Machine<E> {
 
     /// Wakes all tasks that are suspended under a name.
     pub(crate) fn resume_all(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, name: ObjectId) {
-        for task in self.sync.take_suspended_tasks(name) {
+        let suspended = self.sync.take_suspended_tasks(name);
+        let waker = self.running_task(cpu);
+        if suspended.is_empty() {
+            self.report_activity(observer, Activity::Hand { task: waker, to: None });
+        }
+        for task in suspended {
+            self.report_activity(observer, Activity::Hand { task: waker, to: Some(task) });
             self.wake(observer, cpu, task, false);
         }
     }

@@ -3,7 +3,7 @@
 
 use crate::base::clock::START;
 use crate::engine::Engine;
-use crate::interface::observation::MachineEvent;
+use crate::interface::observation::{Activity, MachineEvent};
 use crate::observer::Observer;
 use crate::parts::units::FULL_SPEED;
 use crate::state::Machine;
@@ -34,7 +34,9 @@ impl<E: Engine> Machine<E> {
         };
         let expiry = last.unwrap_or(origin) + period;
         let is_missed = expiry <= self.now;
-        *last = Some(if is_missed && mode == TimerMode::Relative { self.now } else { expiry });
+        let next = if is_missed && mode == TimerMode::Relative { self.now } else { expiry };
+        *last = Some(next);
+        self.report_activity(observer, Activity::ReachedTimer { task, next });
         observer.machine_event(self.now, &MachineEvent::TimerWoke { task, expired: expiry });
         if is_missed {
             self.replan(task);
@@ -45,10 +47,10 @@ impl<E: Engine> Machine<E> {
 
     /// Keeps the task busy in chunks of work until `time` of wall time has passed since the first chunk
     /// began.
-    pub(crate) fn run_for_wall_time(&mut self, task: usize, time: Nanos) {
+    pub(crate) fn run_for_wall_time(&mut self, observer: &mut dyn Observer<E>, task: usize, time: Nanos) {
         let start = *self.tasks[task].wall_start.get_or_insert(self.now);
         if self.now - start >= time {
-            self.continue_task(task);
+            self.end_wall_time(observer, task, time);
         } else {
             self.tasks[task].work_left = u128::from(WALL_CHUNK.0) * u128::from(FULL_SPEED);
             self.plan(task);
@@ -57,12 +59,20 @@ impl<E: Engine> Machine<E> {
 
     /// Keeps the task busy until `time` of wall time has passed. [`SimTask::time_left`](crate::parts::tasks::SimTask::time_left) computes the
     /// amount of work.
-    pub(crate) fn spin_for_wall_time(&mut self, task: usize, time: Nanos) {
+    pub(crate) fn spin_for_wall_time(&mut self, observer: &mut dyn Observer<E>, task: usize, time: Nanos) {
         let start = *self.tasks[task].wall_start.get_or_insert(self.now);
         if self.now - start >= time {
-            self.continue_task(task);
+            self.end_wall_time(observer, task, time);
         } else {
             self.plan(task);
         }
+    }
+
+    /// Ends a step that has lasted for wall time.
+    fn end_wall_time(&mut self, observer: &mut dyn Observer<E>, task: usize, time: Nanos) {
+        if time > Nanos::ZERO {
+            self.report_activity(observer, Activity::Worked { task });
+        }
+        self.continue_task(task);
     }
 }

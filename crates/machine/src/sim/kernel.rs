@@ -172,8 +172,8 @@ impl<E: Engine> Machine<E> {
     /// Executes a piece of work. The lock of its first phase is held.
     pub(crate) fn perform(&mut self, observer: &mut dyn Observer<E>, cpu: CpuId, work: KernelWork) -> SimResult {
         match work {
-            KernelWork::Wake { target, sync, is_remembered } => {
-                self.wake_now(observer, cpu, target, sync, is_remembered);
+            KernelWork::Wake { target, sync, source } => {
+                self.wake_now(observer, cpu, target, sync, source);
             }
             KernelWork::BecomeDeadline { task } => self.become_deadline(observer, cpu, task)?,
             KernelWork::Block { task } => {

@@ -14,7 +14,7 @@ use self::samples::LastSample;
 use super::Machine;
 use crate::engine::Engine;
 use crate::hardware::IdleState;
-use crate::interface::observation::{Interest, KernelPath, MachineEvent};
+use crate::interface::observation::{Activity, Interest, KeepingObject, KernelPath, MachineEvent};
 use crate::observer::Observer;
 use fairlab_sched::ctx::PrevState;
 use fairlab_sched::ids::{CpuId, TaskId};
@@ -23,7 +23,7 @@ use fairlab_sched::interface::lag::EntityLag;
 use fairlab_sched::probe::{Event, RuntimeLimit, SchedObserver};
 use fairlab_sched::units::Nanos;
 use fairlab_sched::work::{KernelOp, OpCounts};
-use fairlab_workload::workload::{Affinity, Attributes, Change, Workload};
+use fairlab_workload::workload::{Affinity, Attributes, Change, ResponseStart, Workload};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
@@ -36,6 +36,8 @@ pub struct EventLog<W: Write> {
     candidates: Vec<Value>,
     nr_candidates: u32,
     last_sample: LastSample,
+    /// Whether the workload defines responses.
+    has_responses: bool,
 }
 
 /// Largest number of entities of a pick that are written: those with the earliest deadlines.
@@ -44,8 +46,14 @@ const MAX_CANDIDATES: usize = 8;
 impl<W: Write> EventLog<W> {
     /// Begins the log of a machine that has not started.
     pub fn new(out: W, machine: &Machine<impl Engine>) -> Self {
-        let mut log =
-            Self { out, error: None, candidates: Vec::new(), nr_candidates: 0, last_sample: LastSample::default() };
+        let mut log = Self {
+            out,
+            error: None,
+            candidates: Vec::new(),
+            nr_candidates: 0,
+            last_sample: LastSample::default(),
+            has_responses: !machine.workload().responses.is_empty(),
+        };
         log.write_machine(machine);
         log.write_domains(machine);
         log.write_workload(machine);
@@ -187,6 +195,19 @@ impl<W: Write> EventLog<W> {
                 "slice": start.slice.map(|slice| slice.0),
                 "reclaims": start.reclaims,
                 "later": later_attributes(machine.workload(), index),
+            }));
+        }
+        for response in &machine.workload().responses {
+            let (kind, point, first) = match &response.start {
+                ResponseStart::Point(point) => ("point", *point, Vec::new()),
+                ResponseStart::Timer { point, from_origin } => ("timer", *point, from_origin.clone()),
+            };
+            self.line(&json!({
+                "e": "response", "name": response.name, "starts_at": kind, "point": point,
+                "from_origin": first, "end": response.end,
+                "deadline": response.deadline.map(|deadline| deadline.0),
+                "untaken": machine.workload().objects.untaken_semaphores,
+                "semaphores": machine.workload().objects.semaphores,
             }));
         }
         for (at, change) in &machine.workload().changes {
@@ -393,6 +414,7 @@ fn machine_event(event: &MachineEvent) -> Value {
             json!({ "e": "loop", "index": task, "place": format!("{place:?}") })
         }
         MachineEvent::TimerWoke { task, expired } => json!({ "e": "timer", "index": task, "expired": expired.0 }),
+        MachineEvent::Activity(activity) => activity_event(activity),
         MachineEvent::LostTime { cpu, took, is_stolen } => {
             json!({ "e": "lost", "cpu": cpu.0, "took": took.0, "stolen": is_stolen })
         }
@@ -409,6 +431,28 @@ fn machine_event(event: &MachineEvent) -> Value {
             "e": "phase", "cpu": cpu.0, "path": path.name(), "began": began.0, "took": took.0, "waited": waited.0,
             "ends": ends,
         }),
+    }
+}
+
+/// Returns the fields of an activity.
+fn activity_event(activity: Activity) -> Value {
+    let object_of = |object| match object {
+        KeepingObject::Semaphore(semaphore) => json!({ "semaphore": semaphore }),
+        KeepingObject::Wakeup(task) => json!({ "wakeup": task }),
+    };
+    match activity {
+        Activity::Worked { task } => json!({ "e": "worked", "index": task }),
+        Activity::Point { task, point } => json!({ "e": "point", "index": task, "point": point }),
+        Activity::ReachedWait { task } => json!({ "e": "reached_wait", "index": task }),
+        Activity::ReachedTimer { task, next } => json!({ "e": "reached_timer", "index": task, "next": next.0 }),
+        Activity::ReachedOrigin { task, origin } => {
+            json!({ "e": "reached_origin", "index": task, "origin": origin.0 })
+        }
+        Activity::Put { task, object } => json!({ "e": "put", "index": task, "object": object_of(object) }),
+        Activity::Take { task, object } => json!({ "e": "take", "index": task, "object": object_of(object) }),
+        Activity::Hand { task, to } => json!({ "e": "hand", "index": task, "to": to }),
+        Activity::Arrived { task, is_last } => json!({ "e": "arrived", "index": task, "is_last": is_last }),
+        Activity::Ended { task } => json!({ "e": "ended", "index": task }),
     }
 }
 
@@ -432,7 +476,7 @@ impl<W: Write> SchedObserver for EventLog<W> {
 
 impl<W: Write, E> Observer<E> for EventLog<W> {
     fn wants(&self) -> Interest {
-        Interest { events: true, details: true, accounting: true, lags: true }
+        Interest { events: true, details: true, accounting: true, lags: true, activities: self.has_responses }
     }
 
     fn wants_kernel_paths(&self) -> bool {

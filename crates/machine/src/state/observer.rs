@@ -2,7 +2,7 @@
 //! Observers of a run. They receive events and snapshots, and cannot change the run.
 
 use super::Machine;
-pub use crate::interface::observation::{Interest, KernelPath, MachineEvent};
+pub use crate::interface::observation::{Activity, Interest, KeepingObject, KernelPath, MachineEvent};
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, SchedObserver};
 use fairlab_sched::sched::Sched;

@@ -19,6 +19,7 @@ const IDLE: &str = "entries into and exits from idle states";
 const FREQUENCIES: &str = "`sched_switch`, `cpu_frequency`";
 const PHASES: &str = "phases of kernel paths";
 const BANDWIDTH: &str = "`cpu.stat` of the cgroup";
+const RESPONSES: &str = "what tasks do with the objects by which they hand work on";
 const TIMERS: &str = "arrivals at timers and their expiry";
 const SOFTIRQS: &str = "arrivals of packets, wake-ups of ksoftirqd";
 const MARKS: &str = "marks of the benchmark's model";
@@ -29,6 +30,9 @@ const MEASURED: &str = "measured time";
 const RUNNABLE: &str = "runnable time of each task";
 
 const NO_POWER: &str = "absent without power values in the machine's file";
+const NO_RESPONSES: &str = "absent if the workload defines no responses";
+const NO_DEADLINE: &str = "absent without a deadline";
+const NO_RESPONSE_OF_RANK: &str = "null if the response of this rank was lost or dropped";
 const NO_TIMERS: &str = "null without periodic timers";
 const NO_COSTS: &str = "absent on a machine without costs";
 const NO_FAIRNESS: &str = "absent with fewer than two tasks that were runnable";
@@ -94,6 +98,14 @@ metrics! {
     sum("", Neither, SOFTIRQS) => "totals.softirqs.packets" "totals.softirqs.ksoftirqd_wakeups";
     sum("", Less, SOFTIRQS) => "totals.softirqs.packets_dropped";
     max("", Less, SOFTIRQS) => "totals.softirqs.longest_backlog";
+    sum("", Neither, RESPONSES).null(NO_RESPONSES) => "responses[].count" "responses[].open";
+    sum("", Less, RESPONSES).null(NO_RESPONSES) =>
+        "responses[].lost" "responses[].dropped" "responses[].dropped_at[].count";
+    sum("", Less, RESPONSES).null(NO_DEADLINE) => "responses[].late";
+    level("ns", Less, RESPONSES).null(NO_RESPONSE_OF_RANK) =>
+        "responses[].time.min_ns" "responses[].time.p50_ns" "responses[].time.p90_ns" "responses[].time.p99_ns";
+    level("ns", Less, RESPONSES).null("null with lost or dropped responses") => "responses[].time.mean_ns";
+    max("ns", Less, RESPONSES).null(NO_RESPONSE_OF_RANK) => "responses[].time.max_ns";
     sum("", Neither, "`sched_process_fork`") => "families[].tasks";
     sum("ns", Neither, SWITCHES) => "families[].run_ns" "families[].run_by_capacity[][]";
     sum("ns", Less, SWITCHES_AND_WAKEUPS) => "families[].wait_ns";
@@ -252,7 +264,10 @@ pub const NO_METRICS: &[(&str, &[&str])] = &[
             "families[].residency.points[].part",
         ],
     ),
-    ("setting of the workload", &["cgroups[].bandwidth.quota_ns", "cgroups[].bandwidth.period_ns"]),
+    (
+        "setting of the workload",
+        &["cgroups[].bandwidth.quota_ns", "cgroups[].bandwidth.period_ns", "responses[].deadline_ns"],
+    ),
     ("time of a kernel message", &["engine.log[].at_ns"]),
     (
         "setting `costs` of compiled kernels that are compared",

@@ -14,6 +14,8 @@ pub enum Scope {
     Domain,
     /// Cgroups; the metric's name follows that of the cgroup.
     Cgroup,
+    /// Responses that a workload file defines; the metric's name follows that of the response.
+    Response,
     /// Task families of a workload file; the metric's name follows that of the family.
     Family,
     /// Kinds of CPU on which a task family ran; the metric's name contains family and CPUs.
@@ -47,11 +49,13 @@ pub struct NamedMetric {
     /// Unit of the metric, and the factor from the unit of the value.
     pub unit: Option<(&'static str, f64)>,
     pub work: WorkRole,
+    /// Whether the workload states a goal for the metric.
+    pub is_goal: bool,
 }
 
 impl NamedMetric {
     const fn new(scope: Scope, name: &'static str, path: &'static str) -> Self {
-        Self { scope, name, path, per: None, unit: None, work: WorkRole::None }
+        Self { scope, name, path, per: None, unit: None, work: WorkRole::None, is_goal: false }
     }
 
     const fn bench(name: &'static str, path: &'static str) -> Self {
@@ -79,6 +83,10 @@ impl NamedMetric {
         Self { work: WorkRole::Sum(Some(path)), ..self }
     }
 
+    const fn goal(self) -> Self {
+        Self { is_goal: true, ..self }
+    }
+
     const fn amount(self, rank: u8) -> Self {
         Self { work: WorkRole::Amount(rank), ..self }
     }
@@ -89,6 +97,7 @@ impl NamedMetric {
             Scope::Family | Scope::Kind => "families[].",
             Scope::Domain => "energy.domains[].",
             Scope::Cgroup => "cgroups[].",
+            Scope::Response => "responses[].",
             Scope::Bench | Scope::File | Scope::Run => "",
         };
         format!("{prefix}{}", self.path)
@@ -125,6 +134,10 @@ pub const NAMED: &[NamedMetric] = &[
     NamedMetric::latency("request p99", "bench.request_latency_us.percentiles[percent=99].value", 1e3),
     NamedMetric::latency("latency max", "bench.max_latency_ms", 1e6),
     NamedMetric::bench("latency max", "bench.latency.max_ns"),
+    NamedMetric::new(Scope::Response, "late", "late").per("count").unit("%", 100.0).goal(),
+    NamedMetric::new(Scope::Response, "p50", "time.p50_ns"),
+    NamedMetric::new(Scope::Response, "p90", "time.p90_ns"),
+    NamedMetric::new(Scope::Response, "p99", "time.p99_ns"),
     NamedMetric::new(Scope::File, "energy, busy", "energy.busy_uj").sum_of("residency.energy_uj"),
     NamedMetric::new(Scope::Domain, "energy of", "busy_uj").sum(),
     NamedMetric::new(Scope::File, "energy, idle", "energy.idle_uj").sum(),

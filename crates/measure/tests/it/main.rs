@@ -7,4 +7,5 @@ mod benchmarks;
 mod forget;
 mod own_policy;
 mod residency;
+mod responses;
 mod wake_to_run;

@@ -57,7 +57,7 @@ impl SchedObserver for WakeupTrace {
 
 impl Observer for WakeupTrace {
     fn wants(&self) -> Interest {
-        Interest { events: true, details: true, accounting: false, lags: false }
+        Interest { details: true, ..Interest::EVENTS }
     }
 }
 

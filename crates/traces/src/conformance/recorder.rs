@@ -162,7 +162,7 @@ impl<W: Write> SchedObserver for ConformanceRecorder<W> {
 
 impl<E: Engine, W: Write> Observer<E> for ConformanceRecorder<W> {
     fn wants(&self) -> Interest {
-        Interest { events: true, details: false, accounting: false, lags: true }
+        Interest { events: true, lags: true, ..Interest::NONE }
     }
 
     fn machine_event(&mut self, now: Nanos, event: &MachineEvent) {

@@ -377,7 +377,7 @@ impl<E: Engine> Observer<E> for Exporter {
     fn wants(&self) -> Interest {
         let accounting = [Group::Stat, Group::Pelt, Group::Counters].iter().any(|&group| self.groups.contains(group));
         let [details, lags] = [Group::Ipi, Group::Lags].map(|group| self.groups.contains(group));
-        Interest { events: true, details, accounting, lags }
+        Interest { events: true, details, accounting, lags, activities: false }
     }
 
     fn wants_kernel_paths(&self) -> bool {

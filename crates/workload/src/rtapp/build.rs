@@ -7,6 +7,7 @@ use super::events::{Event, takes_time};
 use super::objects::Timers;
 use super::tasks::{TaskDraft, TaskReader};
 use crate::message::Message;
+use crate::responses::ResponseTasks;
 use crate::step::{ObjectId, Step, TaskIndex, TimerRef};
 use crate::suggest;
 use crate::workload::{Attributes, TaskSpec, Workload};
@@ -54,17 +55,31 @@ pub(super) fn workload(mut reader: TaskReader<'_>, drafts: Vec<TaskDraft>) -> Re
     warn(&mut reader, endless);
     warn_endless_waits(&mut reader, &drafts);
     warn_unused_templates(&mut reader, &drafts);
+    workload.responses = reader.responses.specs(reader.source, &drafts, &workload.tasks)?;
+    workload.assumptions.extend(reader.responses.assumptions(&reader.shared, &drafts));
+    let unaddressed = reader.responses.warnings(reader.source, &reader.shared, &drafts);
+    reader.warnings.extend(unaddressed);
     workload.groups = reader.groups.specs;
     workload.cpusets = reader.groups.cpusets;
     workload.objects = reader.shared.into_objects(reader.global.priority_inheritance);
+    workload.objects.untaken_semaphores = untaken_semaphores(workload.objects.semaphores.len(), &drafts);
     if start.threads > 1 {
         workload.objects.barriers.push(("of the start".to_owned(), start.threads));
+        workload.objects.start_barrier = Some(start.id);
     }
     workload.fork_limit = Some(FORK_LIMIT);
     workload.duration = reader.global.duration;
     workload.assumptions.extend(reader.calibration.assumption);
     workload.warnings = reader.warnings;
+    workload.warnings.extend(ResponseTasks::new(&workload).warnings(&workload));
     Ok(workload)
+}
+
+/// Returns the semaphores for which no task waits.
+fn untaken_semaphores(nr_semaphores: usize, drafts: &[TaskDraft]) -> Vec<ObjectId> {
+    let events = || drafts.iter().flat_map(|draft| &draft.phases).flat_map(|phase| &phase.events);
+    let is_taken = |id| events().any(|event| matches!(event, Event::Resolved(Step::SemWait(taken)) if *taken == id));
+    (0..nr_semaphores).filter(|&id| !is_taken(id)).collect()
 }
 
 /// Returns the templates, each with its index in the workload's tasks: tasks without instances and tasks that

@@ -355,6 +355,7 @@ pub(super) fn takes_time(step: &Step, participants: impl Fn(ObjectId) -> u32) ->
         | Step::Fork(_)
         | Step::Exec
         | Step::SetAttributes(_)
+        | Step::Point(_)
         | Step::Mark(_) => false,
     }
 }

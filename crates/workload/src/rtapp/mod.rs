@@ -40,6 +40,7 @@ mod json;
 mod objects;
 mod old;
 mod resources;
+mod responses;
 mod statements;
 mod tasks;
 
@@ -61,6 +62,7 @@ use global::GlobalSection;
 use groups::Groups;
 use json::{DuplicateKey, JsonDocument};
 use objects::SharedObjects;
+use responses::Responses;
 use std::collections::BTreeMap;
 use tasks::TaskReader;
 
@@ -112,7 +114,11 @@ pub fn parse(file: &str, text: &str, options: RtAppOptions<'_>) -> Result<Worklo
     let JsonDocument { root, duplicates } = json::read(source, options.duplicate_keys)?;
     let root = Fields::from_node(source, &root, "the file")?;
     let mut warnings = duplicate_warnings(source, &duplicates);
-    warnings.extend(root.unknown("the file", &["tasks", "global", "resources", "cgroups", "changes"], &[]));
+    warnings.extend(root.unknown(
+        "the file",
+        &["tasks", "global", "resources", "cgroups", "changes", "responses"],
+        &[],
+    ));
     let global = match root.get("global") {
         Some(node) => GlobalSection::read(Fields::from_node(source, node, "\"global\"")?, &mut warnings)?,
         None => GlobalSection::default(),
@@ -126,13 +132,19 @@ pub fn parse(file: &str, text: &str, options: RtAppOptions<'_>) -> Result<Worklo
         return Err(source.error(root.at, "the file has no \"tasks\"").with_help(help));
     };
     let switch_names = options.switch_names;
+    let mut shared = SharedObjects::default();
+    let responses = match root.get("responses") {
+        Some(node) => Responses::read(Fields::from_node(source, node, "\"responses\"")?, &mut shared)?,
+        None => Responses::default(),
+    };
     let mut reader = TaskReader {
         source,
         nr_cpus: options.nr_cpus.max(1),
         is_duration_given: options.is_duration_given,
         global,
         calibration,
-        shared: SharedObjects::default(),
+        shared,
+        responses,
         groups: Groups::default(),
         warnings,
     };

@@ -67,6 +67,7 @@ pub(super) struct SharedObjects {
     pub(super) semaphores: ObjectNames,
     pub(super) timers: Timers,
     pub(super) suspends: ObjectNames,
+    pub(super) points: ObjectNames,
 }
 
 impl SharedObjects {
@@ -82,8 +83,11 @@ impl SharedObjects {
             conds: self.conds.into_list(),
             barriers: names.into_list().into_iter().zip(participants).collect(),
             semaphores: self.semaphores.into_list(),
+            untaken_semaphores: Vec::new(),
+            start_barrier: None,
             timers: self.timers.names.into_list(),
             suspends: self.suspends.into_list(),
+            points: self.points.into_list(),
             priority_inheritance,
             channels: Vec::new(),
             futexes: 0,

@@ -11,9 +11,11 @@ use super::groups::Groups;
 use super::json::{JsonEntry, JsonValue};
 use super::objects::{SharedObjects, Timers};
 use super::old::{self, EXAMPLE, LOCK_ORDER};
+use super::responses::{EventPlace, POINT, Responses};
 use crate::message::Message;
 use crate::policy::PolicyKind;
 use crate::source_text::SourceText;
+use crate::step::Step;
 use crate::workload::Affinity;
 use fairlab_sched::units::Nanos;
 
@@ -38,6 +40,11 @@ const ATTRIBUTE_KEYS: &[&str] = &[
 
 /// Keys of tasks alone. The last three are the old grammar for deadline tasks.
 const TASK_KEYS: &[&str] = &["instance", "delay", "phases", "runtime", "period", "deadline"];
+
+/// Returns the prefixes of the keys of events and points.
+fn known_prefixes() -> Vec<&'static str> {
+    EventInfo::prefixes().into_iter().chain([POINT]).collect()
+}
 
 /// Task as the file describes it.
 #[derive(Debug)]
@@ -75,6 +82,7 @@ pub(super) struct TaskReader<'a> {
     pub(super) global: GlobalSection,
     pub(super) calibration: Calibration,
     pub(super) shared: SharedObjects,
+    pub(super) responses: Responses,
     pub(super) groups: Groups,
     pub(super) warnings: Vec<String>,
 }
@@ -157,7 +165,7 @@ impl<'a> TaskReader<'a> {
             };
             let loops = self.loops(fields, "phase")?.unwrap_or(LoopCount::Times(1));
             let events = self.events(task, fields, (&entry.key, entry.key_at), &mut barriers)?;
-            self.warnings.extend(fields.unknown(&what, ATTRIBUTE_KEYS, &EventInfo::prefixes()));
+            self.warnings.extend(fields.unknown(&what, ATTRIBUTE_KEYS, &known_prefixes()));
             task.phases.push(PhaseDraft { at: entry.key_at, loops, events, attributes });
         }
         Ok(())
@@ -176,7 +184,7 @@ impl<'a> TaskReader<'a> {
         let (name, at) = (task.name.clone(), task.at);
         let events = self.events(task, fields, (&name, at), &mut Vec::new())?;
         let known = [ATTRIBUTE_KEYS, TASK_KEYS].concat();
-        self.warnings.extend(fields.unknown(&format!("the task \"{}\"", task.name), &known, &EventInfo::prefixes()));
+        self.warnings.extend(fields.unknown(&format!("the task \"{}\"", task.name), &known, &known_prefixes()));
         let attributes = PhaseAttributes { cpus: cpus.unwrap_or_default(), sched: None, group: None };
         task.phases.push(PhaseDraft { at: task.at, loops: loops.unwrap_or(LoopCount::Times(1)), events, attributes });
         Ok(())
@@ -202,9 +210,20 @@ impl<'a> TaskReader<'a> {
             barriers,
         };
         let mut events = Vec::new();
+        let to_event = |point| Event::Resolved(Step::Point(point));
+        let place = EventPlace { task: &task.name, phase, is_first_phase: task.phases.is_empty() };
         for entry in fields.entries {
             if let Some(kind) = EventInfo::from_key(&entry.key) {
-                events.push(scope.event(kind, entry)?);
+                let event = scope.event(kind, entry)?;
+                let points = self.responses.points_around(place, entry, Some(&event));
+                events.extend(points.before.into_iter().map(to_event));
+                events.push(event);
+                events.extend(points.behind.into_iter().map(to_event));
+            } else if entry.key.starts_with(POINT) {
+                let points = self.responses.points_around(place, entry, None);
+                events.extend(points.before.into_iter().map(to_event));
+                events.extend(self.responses.point(place, &entry.key, scope.shared).map(Event::Resolved));
+                events.extend(points.behind.into_iter().map(to_event));
             }
         }
         let is_event = |entry: &&JsonEntry| entry.key != LOCK_ORDER && EventInfo::from_key(&entry.key).is_some();
@@ -336,6 +355,6 @@ impl<'a> TaskReader<'a> {
             }
         }
         let known = [ATTRIBUTE_KEYS, TASK_KEYS].concat();
-        self.warnings.extend(fields.unknown("a task", &known, &EventInfo::prefixes()));
+        self.warnings.extend(fields.unknown("a task", &known, &known_prefixes()));
     }
 }

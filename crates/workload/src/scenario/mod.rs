@@ -12,6 +12,7 @@ mod machine;
 mod parse;
 pub(crate) mod policy;
 mod program;
+mod responses;
 mod statements;
 mod tasks;
 pub(crate) mod tokens;

@@ -8,6 +8,7 @@ pub(super) use groups::find_group;
 use super::Scenario;
 use super::changes::{ChangeDraft, ChangeNames, ChangeReader};
 use super::machine::{MachineDraft, check_limit};
+use super::responses::{MAX_RESPONSES, ResponseDrafts};
 use super::statements::{STATEMENTS, Statement, StatementTopic, keywords};
 use super::tasks::{MAX_NAME, TaskDrafts};
 use super::tokens::{Token, Tokens};
@@ -190,6 +191,7 @@ pub(super) struct Parser<'a> {
     tasks: TaskDrafts<'a>,
     changes: Vec<ChangeDraft<'a>>,
     packets: Vec<(PacketLoad, Token<'a>)>,
+    responses: ResponseDrafts<'a>,
     /// End of the run, 1 s by default.
     pub(super) end: Nanos,
     trace: Option<u8>,
@@ -230,6 +232,7 @@ impl<'a> Parser<'a> {
             tasks: TaskDrafts::default(),
             changes: Vec::new(),
             packets: Vec::new(),
+            responses: ResponseDrafts::default(),
             end: Nanos::from_secs(1),
             trace: None,
             trace_pelt: false,
@@ -256,6 +259,11 @@ impl<'a> Parser<'a> {
         }
         let help = suggest::help(keyword.text, "statements", &keywords());
         Err(words.error(keyword, format!("unknown statement `{}`", keyword.text)).with_help(help))
+    }
+
+    pub(super) fn response(&mut self, keyword: Token<'a>, words: &mut Tokens<'a>) -> Result<(), Message> {
+        check_limit(words, keyword.offset, self.responses.count(), MAX_RESPONSES)?;
+        self.responses.statement(words)
     }
 
     pub(super) fn trace(&mut self, words: &mut Tokens<'a>) -> Result<(), Message> {
@@ -428,7 +436,7 @@ impl<'a> Parser<'a> {
         let series = self.switch_names.map_or_else(|| (self.kernel_lookup)(None), Ok)?.series();
         let mut workload =
             Workload { groups: self.groups, cpusets: self.cpusets, duration: Some(self.end), ..Workload::default() };
-        self.tasks.finish(source, self.changes, self.vary, &mut workload)?;
+        self.tasks.finish(source, self.changes, self.responses, self.vary, &mut workload)?;
         add_packets(source, self.packets, &mut workload)?;
         Ok(Scenario {
             machine: self.machine.finish(source)?,

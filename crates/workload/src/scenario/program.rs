@@ -26,6 +26,9 @@ pub(super) enum ProgramOp {
     Wait,
     Lock(ObjectId),
     Unlock(ObjectId),
+    Post(ObjectId),
+    Take(ObjectId),
+    Point(ObjectId),
     Yield,
     Exit,
 }
@@ -98,6 +101,9 @@ impl ProgramOp {
             Self::Wait => Step::WaitWake,
             Self::Lock(mutex) => Step::Lock(*mutex),
             Self::Unlock(mutex) => Step::Unlock(*mutex),
+            Self::Post(semaphore) => Step::SemPost(*semaphore),
+            Self::Take(semaphore) => Step::SemWait(*semaphore),
+            Self::Point(point) => Step::Point(*point),
             Self::Yield => Step::Yield,
             Self::Exit => Step::Exit,
         }

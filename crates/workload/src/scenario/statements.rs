@@ -153,6 +153,9 @@ statements! {
         "steal time: a hypervisor takes FOR from each of these virtual CPUs in every EVERY. As in 6.1 it counts as interrupt time, but a part that exceeds the time since the last clock update is dropped"
         or "none" =>
         |parser, keyword, words| parser.machine.irq(keyword.offset, words, true);
+    Other "response" "NAME from=POINT|TASK.every [to=POINT] [deadline=T]" extension:
+        "measure the time from a point of a program, or from each expiry of a task's timers, to another point, or to the last thing that is done for it. At most 64" =>
+        |parser, keyword, words| parser.response(keyword, words);
     Other "packets" "LO-HI EVERY N TASK" extension any:
         "at each of these CPUs N packets arrive from outside in every EVERY, the first after EVERY; each wakes the task, or those of a family in turn, once the network softirq has handled it, which costs `LoopbackSoftirq` of a machine file"
         or "none" =>

@@ -9,16 +9,18 @@ use super::machine::check_limit;
 use super::parse::find_group;
 use super::policy::parse_policy;
 use super::program::{Program, ProgramCursor, ProgramOp};
+use super::responses::ResponseDrafts;
 use super::tokens::{Token, Tokens};
 use crate::message::Message;
 use crate::object_names::ObjectNames;
 use crate::policy::PolicyKind;
+use crate::responses::ResponseTasks;
 use crate::source_text::SourceText;
-use crate::step::TaskIndex;
+use crate::step::{ObjectId, TaskIndex};
 use crate::suggest;
 use crate::workload::{Affinity, Attributes, TaskSpec, Workload};
 use fairlab_sched::units::Nanos;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
@@ -28,6 +30,8 @@ const MAX_TASKS: usize = 100_000;
 const MAX_OPS: usize = 64;
 
 const MUTEX: &str = "the name of the mutex";
+const SEMAPHORE: &str = "the name of the semaphore";
+const POINT: &str = "the name of the point";
 
 /// Operation whose target, if it has one, is still a name.
 #[derive(Clone, Debug)]
@@ -36,6 +40,18 @@ enum OpDraft<'a> {
     Wake { target: Token<'a>, sync: bool },
     Lock(Token<'a>),
     Unlock(Token<'a>),
+    Post(Token<'a>),
+    Take(Token<'a>),
+    Point(Token<'a>),
+}
+
+/// Objects that programs name.
+#[derive(Debug, Default)]
+struct ProgramObjects {
+    mutexes: ObjectNames,
+    semaphores: ObjectNames,
+    /// Semaphores from which a task takes.
+    taken: BTreeSet<ObjectId>,
 }
 
 /// Operation: its keyword, and the reader of its arguments.
@@ -67,6 +83,9 @@ const OPERATIONS: &[OperationSpec] = &[
     OperationSpec { word: "wait", read: |_| Ok(OpDraft::Resolved(ProgramOp::Wait)) },
     OperationSpec { word: "lock", read: |words| Ok(OpDraft::Lock(words.name(MUTEX, MAX_NAME)?)) },
     OperationSpec { word: "unlock", read: |words| Ok(OpDraft::Unlock(words.name(MUTEX, MAX_NAME)?)) },
+    OperationSpec { word: "post", read: |words| Ok(OpDraft::Post(words.name(SEMAPHORE, MAX_NAME)?)) },
+    OperationSpec { word: "take", read: |words| Ok(OpDraft::Take(words.name(SEMAPHORE, MAX_NAME)?)) },
+    OperationSpec { word: "point", read: |words| Ok(OpDraft::Point(words.name(POINT, MAX_NAME)?)) },
     OperationSpec { word: "yield", read: |_| Ok(OpDraft::Resolved(ProgramOp::Yield)) },
     OperationSpec { word: "exit", read: |_| Ok(OpDraft::Resolved(ProgramOp::Exit)) },
 ];
@@ -250,6 +269,7 @@ impl<'a> TaskDrafts<'a> {
         self,
         source: SourceText<'a>,
         changes: Vec<ChangeDraft<'a>>,
+        mut responses: ResponseDrafts<'a>,
         vary: Option<u64>,
         workload: &mut Workload,
     ) -> Result<(), Message> {
@@ -264,12 +284,20 @@ impl<'a> TaskDrafts<'a> {
             let base = self.lines[*line].base;
             return Err(source.error(base.offset, format!("two tasks have the name `{name}`")));
         }
-        let mut mutexes = ObjectNames::default();
+        let mut objects = ProgramObjects::default();
         for (index, (name, line)) in self.tasks.iter().enumerate() {
-            workload.tasks.push(self.lines[*line].spec(source, name, (index, vary), &by_name, &mut mutexes)?);
+            let line = &self.lines[*line];
+            workload.tasks.push(line.spec(source, name, (index, vary), &by_name, &mut objects, &mut responses)?);
         }
-        workload.objects.mutexes = mutexes.into_list();
+        workload.responses = responses.specs(source, &workload.tasks)?;
+        workload.objects.mutexes = objects.mutexes.into_list();
+        workload.objects.semaphores = objects.semaphores.into_list();
+        let is_untaken = |semaphore: &ObjectId| !objects.taken.contains(semaphore);
+        workload.objects.untaken_semaphores = (0..workload.objects.semaphores.len()).filter(is_untaken).collect();
+        workload.objects.points = responses.points.into_list();
         workload.objects.priority_inheritance = !workload.objects.mutexes.is_empty();
+        let unreachable = ResponseTasks::new(workload).warnings(workload);
+        workload.warnings.extend(unreachable);
         for ChangeDraft { at, task, change } in changes {
             let index = |word: Token<'_>| {
                 by_name.get(word.text).ok_or_else(|| unknown_task_error(source, word, "to change", &by_name))
@@ -318,7 +346,8 @@ impl<'a> TaskLine<'a> {
         name: &str,
         (index, vary): (TaskIndex, Option<u64>),
         by_name: &BTreeMap<&str, TaskIndex>,
-        mutexes: &mut ObjectNames,
+        objects: &mut ProgramObjects,
+        responses: &mut ResponseDrafts<'_>,
     ) -> Result<TaskSpec, Message> {
         let mut nr_timers = 0;
         let mut resolve = |op: &OpDraft<'_>| match op {
@@ -330,11 +359,27 @@ impl<'a> TaskLine<'a> {
             OpDraft::Wake { target, sync } => {
                 Ok(ProgramOp::Wake { target: wake_target(source, name, *target, by_name)?, sync: *sync })
             }
-            OpDraft::Lock(mutex) => Ok(ProgramOp::Lock(mutexes.id(mutex.text))),
-            OpDraft::Unlock(mutex) => Ok(ProgramOp::Unlock(mutexes.id(mutex.text))),
+            OpDraft::Lock(mutex) => Ok(ProgramOp::Lock(objects.mutexes.id(mutex.text))),
+            OpDraft::Unlock(mutex) => Ok(ProgramOp::Unlock(objects.mutexes.id(mutex.text))),
+            OpDraft::Post(semaphore) => Ok(ProgramOp::Post(objects.semaphores.id(semaphore.text))),
+            OpDraft::Take(semaphore) => {
+                let semaphore = objects.semaphores.id(semaphore.text);
+                objects.taken.insert(semaphore);
+                Ok(ProgramOp::Take(semaphore))
+            }
+            OpDraft::Point(point) => Ok(ProgramOp::Point(responses.points.id(point.text))),
         };
-        let ops = self.ops.iter().map(&mut resolve).collect::<Result<Vec<_>, _>>()?;
-        let program = Arc::new(Program { ops, loop_start: self.loop_start.unwrap_or(0) });
+        let resolved = self.ops.iter().map(&mut resolve).collect::<Result<Vec<_>, _>>()?;
+        let mut ops = Vec::with_capacity(resolved.len());
+        let mut loop_start = 0;
+        for (index, (op, draft)) in resolved.into_iter().zip(&self.ops).enumerate() {
+            if self.loop_start == Some(index) {
+                loop_start = ops.len();
+            }
+            let point = if let OpDraft::Point(point) = draft { Some(point.text) } else { None };
+            ops.extend(responses.with_points(self.base.text, op, point));
+        }
+        let program = Arc::new(Program { ops, loop_start });
         let behaviour = move |_| ProgramCursor::new(Arc::clone(&program), index, vary);
         Ok(TaskSpec {
             start: self.start.clone(),
