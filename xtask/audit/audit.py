@@ -21,6 +21,7 @@ from pathlib import Path
 
 import bench
 import cases
+import chains
 import claims
 import compare
 import comparisons
@@ -33,6 +34,7 @@ import log as event_log
 import metrics
 import page
 import registry
+import responses
 import tables
 import witnesses
 
@@ -133,6 +135,26 @@ def audit_random(name, case, directory):
     part = case.seed % 4
     with_text, with_claims = part == 1 and not case.is_cut, part in (1, 3) and not case.is_cut
     return audit_run(name, arguments, directory, cut_after, with_exports=part == 0, with_text=with_text, with_claims=with_claims)
+
+
+def audit_chain(name, chain, directory):
+    """Writes the files of a random chain of tasks, and recomputes its responses."""
+    for file, text in chain.files.items():
+        (Path(directory) / file).write_text(text, encoding="utf-8")
+    log_file = Path(directory) / "events.jsonl"
+    reported, error = fairlab(["run", chain.workload(), *chain.options, "--json", "--event-log", str(log_file)], directory)
+    if reported is None:
+        return {"name": name, "error": error.strip().splitlines()[:4]}
+    log = event_log.Log(log_file)
+    comparison = compare.Comparison(CATALOGUE)
+    checked = headlines.audit(comparison, reported)
+    recomputed = responses.of_run(log)
+    comparison.walk("responses", "", reported.get("responses", []), recomputed)
+    counts = Counter()
+    for row in recomputed.values():
+        counts["responses"] += row["count"]
+        counts.update({f"{kind} responses": row[kind] for kind in ("open", "lost", "dropped")})
+    return {**result(name, comparison, [], len(log.events)), "claims": checked + counts}
 
 
 def audit_bench(name, command, options, directory):
@@ -266,6 +288,8 @@ def audit_job(job, directory):
                 # Admission rejects some draws, and a rejected task ends the run: the case without deadline tasks.
                 row = audit_random(name, cases.Case(arguments, has_deadlines=False), directory)
             return row
+        if kind == "chain":
+            return audit_chain(name, chains.Chain(arguments), directory)
         if kind == "pair":
             return audit_pair(name, cases.Case(arguments, has_deadlines=False), directory)
         if kind == "bench":
@@ -308,6 +332,8 @@ def jobs(arguments):
         for run in [*judgements.RUNS, judgements.CUT_RUN]:
             yield "judgements", f"conclusions of compare {' '.join(run)}", run
     first = arguments.first
+    for seed in range(first, first + arguments.chains):
+        yield "chain", f"chain {seed}", seed
     for seed in range(first, first + arguments.random):
         yield "random", f"random {seed}", seed
         if seed % PER_PAIR == 0:
@@ -428,7 +454,9 @@ def main():
     parser.add_argument("--fixed", action="store_true")
     parser.add_argument("--random", type=int, default=0)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--chains", type=int, default=0)
     parser.add_argument("--print-case", type=int)
+    parser.add_argument("--print-chain", type=int)
     parser.add_argument("--fail-fast", action="store_true")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="names of jobs, in their order")
     arguments = parser.parse_args()
@@ -438,6 +466,12 @@ def main():
         for file, text in case.files.items():
             print(f"# {file}\n{text}")
         print("fairlab run", case.workload(), *case.options, "(cut)" if case.is_cut else "")
+        return
+    if arguments.print_chain is not None:
+        chain = chains.Chain(arguments.print_chain)
+        for file, text in chain.files.items():
+            print(f"# {file}\n{text}")
+        print("fairlab run", chain.workload(), *chain.options)
         return
     done = read_results(arguments.results)
     todo = list(jobs(arguments))

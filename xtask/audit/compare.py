@@ -20,6 +20,8 @@ KEYS = {
     "bench.request_latency_us.percentiles": lambda row: row["percent"],
     "bench.rps.percentiles": lambda row: row["percent"],
     "findings": lambda row: (row["rule"], family_in(row)),
+    "responses": lambda row: row["name"],
+    "responses.dropped_at": lambda row: (row["task"], row.get("semaphore")),
     "families": lambda row: row["name"],
     "families.runtime_waits": lambda row: (row["limit"], row.get("group")),
     "families.run_by_capacity": lambda row: (row[0],),

@@ -7,11 +7,13 @@ A kind of headline without a checker is a difference.
 from collections import Counter
 
 NR_FAMILIES = 3
-KINDS = {"findings", "waiting", "short-waits", "missed-timers", "no-missed-timers", "busiest-cpu", "overload"}
+KINDS = {"response", "findings", "waiting", "short-waits", "missed-timers", "no-missed-timers", "busiest-cpu", "overload"}
 
 
 def of_run(reported):
     """Yields the headlines that a run must have."""
+    for response in reported.get("responses", []):
+        yield {"kind": "response", **response}
     if "findings" in reported:
         lasting = [row["severity"] for row in reported["findings"] if row.get("only_in_first_ns") is None]
         counts = {severity: lasting.count(severity) for severity in ("high", "medium", "low")}

@@ -250,10 +250,10 @@ class Judgements:
     def most(self, rows, arm):
         if not rows:
             return None
-        row = max(rows, key=lambda row: abs(row["changes"][arm - 1]["percent"] or 0))
+        row = max(rows, key=lambda row: (row.get("is_goal", False), abs(row["changes"][arm - 1]["percent"] or 0)))
         change = row["changes"][arm - 1]
         return {
-            "nr_metrics": len(rows), "metric": row["name"], "percent": change["percent"],
+            "nr_metrics": len(rows), "metric": row["name"], "is_goal": row.get("is_goal", False), "percent": change["percent"],
             "rests_on_open_waits": change["rests_on_open_waits"],
         }
 

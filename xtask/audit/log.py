@@ -17,7 +17,7 @@ class Log:
 
     def __init__(self, path):
         self.specs, self.groups, self.cpus, self.domains, self.cpusets = [], [], [], [], []
-        self.events, self.sched_domains, self.names, self.changes = [], [], {}, []
+        self.events, self.sched_domains, self.names, self.changes, self.responses = [], [], {}, [], []
         self.by_kind = defaultdict(list)
         # Samples and reads of attributes, each with the number of events before it, and the number of samples in the warm-up.
         self.samples, self.reset_sample = [], 0
@@ -38,7 +38,7 @@ class Log:
             self.machine, self.from_t = line, line["t"]
         elif kind == "cpuset_spec":
             self.cpusets.append(line)
-        elif kind in ("cpu", "domain", "group", "spec", "sched_domain", "change"):
+        elif kind in ("cpu", "domain", "group", "spec", "sched_domain", "change", "response"):
             getattr(self, kind + "s").append(line)
         elif kind == "reset":
             self.reset_index, self.from_t = len(self.events), line["t"]

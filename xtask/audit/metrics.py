@@ -11,6 +11,7 @@ import polars as pl
 
 import findings
 import groups
+import responses
 from log import currents, overlap, periods, replay_tasks, speeds
 
 FAST = {"TargetIdle", "PrevIdle", "PerCpuKthread", "RecentUsedIdle"}
@@ -743,6 +744,7 @@ def of_run(log):
             "ipis": of_all(cpus, "reschedule_ipis", "call_function_ipis"),
             "softirqs": softirqs,
         },
+        "responses": responses.of_run(log),
         "families": rows,
         "findings": found,
         "cpus": cpus,

@@ -11,6 +11,8 @@ use std::process::{Command, Stdio};
 
 /// Number of random runs in CI.
 pub(crate) const RANDOM_IN_CI: u32 = 60;
+/// Number of random chains of tasks in CI.
+const CHAINS_IN_CI: u32 = 200;
 /// Programs that read exported traces back.
 const WITNESSES: [&str; 2] = ["perf", "trace-cmd"];
 const NO_PYTHON: &str = "the audit needs Python 3.9 with venv, and the package polars";
@@ -20,6 +22,9 @@ pub(crate) struct AuditArgs {
     /// Number of random runs beside the fixed ones
     #[arg(long, default_value_t = 2000)]
     random: u32,
+    /// Number of random chains of tasks whose responses are recomputed
+    #[arg(long, default_value_t = 10_000)]
+    chains: u32,
     /// Seed of the first random run
     #[arg(long, default_value_t = 1)]
     first: u32,
@@ -57,7 +62,9 @@ pub(crate) fn run(root: &Path, args: &AuditArgs) -> Result<()> {
     let program =
         args.program.clone().map_or_else(|| programs::build_program(root), |it| Ok(std::path::absolute(it)?))?;
     let random = if args.ci { RANDOM_IN_CI } else { args.random };
+    let chains = if args.ci { CHAINS_IN_CI } else { args.chains };
     let mut command = command(&python, root, &program, random);
+    command.args(["--chains", &chains.to_string()]);
     if let Some(jobs) = args.jobs {
         command.args(["--jobs", &jobs.to_string()]);
     }

@@ -87,6 +87,7 @@ fn draw_scenario(stream: RandomStream, series: KernelSeries, has_extensions: boo
     draw.make_tasks();
     if has_extensions {
         draw.add_packets();
+        draw.draw_responses();
     }
     draw.make_changes();
     // Engines do not report updates of averages.
@@ -367,6 +368,10 @@ impl ScenarioGenerator {
             let time = 10_000 + self.time(5_000_000);
             if self.has_extensions && self.stream.draw_one_in(4) {
                 text.push_str(&self.critical_sections());
+                continue;
+            }
+            if self.has_extensions && self.stream.draw_one_in(4) {
+                text.push_str(&self.semaphore_operation());
                 continue;
             }
             if self.has_extensions && self.stream.draw_one_in(4) {

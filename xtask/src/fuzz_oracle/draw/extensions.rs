@@ -11,6 +11,8 @@ use fairlab_sched::tunables::{TunableInfo, TunableStatement};
 
 /// Number of mutexes of a scenario.
 const MUTEXES: u64 = 4;
+/// Number of semaphores of a scenario.
+const SEMAPHORES: u64 = 3;
 
 impl ScenarioGenerator {
     /// Draws whether CPUs go offline.
@@ -105,6 +107,26 @@ impl ScenarioGenerator {
             }
         }
         text
+    }
+
+    /// Draws an operation on a semaphore, or a point.
+    pub(super) fn semaphore_operation(&mut self) -> String {
+        let semaphore = self.stream.draw_below(SEMAPHORES);
+        // There are more posts than takes, so that most programs go on.
+        match self.stream.draw_below(8) {
+            0 | 1 => format!(" take s{semaphore}"),
+            2 => format!(" point p{semaphore}"),
+            _ => format!(" post s{semaphore}"),
+        }
+    }
+
+    /// Draws responses between the points, if there are points. Definitions change nothing in a run.
+    pub(super) fn draw_responses(&mut self) {
+        for point in 0..SEMAPHORES {
+            if self.text.contains(&format!(" point p{point}")) && self.stream.draw_one_in(2) {
+                self.line(&format!("response r{point} from=p{point} deadline=1ms"));
+            }
+        }
     }
 
     /// Draws options of a new task.
