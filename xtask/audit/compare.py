@@ -21,6 +21,7 @@ KEYS = {
     "bench.rps.percentiles": lambda row: row["percent"],
     "findings": lambda row: (row["rule"], family_in(row)),
     "responses": lambda row: row["name"],
+    "responses.behind": lambda row: row["family"],
     "responses.dropped_at": lambda row: (row["task"], row.get("semaphore")),
     "families": lambda row: row["name"],
     "families.runtime_waits": lambda row: (row["limit"], row.get("group")),

@@ -42,6 +42,8 @@ def agrees(cell, exact):
     slack = 0
     if hasattr(exact, "exact"):
         slack, exact = getattr(exact, "slack", abs(exact.exact) / 500 + 1), exact.exact
+    if cell == "never":
+        return exact is None
     if cell in ("-", "", "not modelled"):
         return not exact
     # The mark of a lower bound, which is compared as a flag of the result.
@@ -85,7 +87,7 @@ def ratio(name, part, whole):
 
 
 # Columns that contain no metric.
-IGNORED = {"busy", "cap", "min-max", "idle states", "quota", "period"}
+IGNORED = {"busy", "cap", "min-max", "idle states", "quota", "period", "deadline"}
 
 TASKS = {
     "n": of("tasks"), "run": of("run_ns"), "%CPU": share_of_run("run_ns"), "wait": of("wait_ns"),
@@ -97,6 +99,10 @@ TIMERS = [
     of("timers", "arrivals"), of("timers", "missed"), of("timers", "slack", "min_ns"), of("timers", "slack", "p10_ns"),
     of("timers", "slack", "p50_ns"), *quantiles("timers", "wakeup_latency"),
 ]
+RESPONSES = {
+    "n": of("count"), "late": lambda row, _: row.get("late"), "open": of("open"), "lost": of("lost"), "dropped": of("dropped"),
+    **{name: of("time", f"{name}_ns") for name in ("p50", "p90", "p99", "max")},
+}
 CGROUPS = {
     "run": of("usage_ns"),
     "%entitled": ratio("entitlement", "got_ns", "due_ns"), "%quota": ratio("bandwidth", "used_ns", "available_ns"),
@@ -153,6 +159,8 @@ class TextAudit:
                 # Many families share the last row.
                 if name in run["families"]:
                     self.row(table, cells, run["families"][name], columns)
+            elif head == "response":
+                self.row(table, cells, run["responses"][name], RESPONSES)
             elif head == "cgroup":
                 self.row(table, cells, run["cgroups"].get(name, defaultdict(int)), CGROUPS)
             elif head == "CPU" and "%busy" in table.headings:

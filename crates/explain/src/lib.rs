@@ -15,6 +15,7 @@ mod cpu;
 mod eevdf;
 mod history;
 mod records;
+pub mod responses;
 mod task;
 
 pub use history::History;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 //! Observers of a run, as one closed structure: what was not asked for is not computed.
 
+use fairlab_explain::responses::ResponsePaths;
 use fairlab_findings::Findings;
 use fairlab_machine::engine::Engine;
 use fairlab_machine::event_log::EventLog;
@@ -8,7 +9,7 @@ use fairlab_machine::observer::{Interest, KernelPath, MachineEvent, Observer};
 use fairlab_machine::sim::Machine;
 use fairlab_measure::bench::BenchObserver;
 use fairlab_measure::bench::elapsed::LastExit;
-use fairlab_measure::summary::Settling;
+use fairlab_measure::summary::{RunSubject, RunSummary, Settling};
 use fairlab_measure::summary_observer::SummaryObserver;
 use fairlab_sched::ids::CpuId;
 use fairlab_sched::probe::{Event, SchedObserver};
@@ -37,7 +38,8 @@ pub struct RunObservers {
     pub settling: Option<Settling>,
 }
 
-/// Observers that write events while a run goes on, each if it was asked for.
+/// Observers that few runs have, each if it was asked for: those that write events while a run goes on, and the paths
+/// of responses.
 #[expect(missing_docs, reason = "the field names describe their content")]
 #[derive(Default)]
 pub struct EventWriters {
@@ -47,6 +49,8 @@ pub struct EventWriters {
     pub exporter: Option<Exporter>,
     /// Operation counts of each scheduler call, as lines of JSON.
     pub ops: Option<WorkJsonl<Box<dyn Write>>>,
+    /// Critical paths of responses, if the workload defines responses.
+    pub paths: Option<Box<ResponsePaths>>,
 }
 
 /// Executes a statement for each observer that was asked for. Their types differ.
@@ -61,13 +65,25 @@ macro_rules! for_each {
 impl RunObservers {
     /// Returns the observers that a summary needs.
     pub fn for_summary(machine: &Machine<impl Engine>) -> Self {
-        Self { summary: Some(SummaryObserver::new(machine)), ..Self::default() }
+        let paths = ResponsePaths::new(machine);
+        let writers = EventWriters { paths, ..EventWriters::default() }.boxed();
+        Self { summary: Some(SummaryObserver::new(machine)), writers, ..Self::default() }
     }
 
-    /// Adds an exporter, as the only writer of events.
+    /// Adds an exporter.
     #[must_use]
-    pub fn with_exporter(self, exporter: Exporter) -> Self {
-        Self { writers: EventWriters { exporter: Some(exporter), ..EventWriters::default() }.boxed(), ..self }
+    pub fn with_exporter(mut self, exporter: Exporter) -> Self {
+        self.writers.get_or_insert_default().exporter = Some(exporter);
+        self
+    }
+
+    /// Returns the summary of a run, if one was asked for.
+    pub fn summary_of(&self, subject: RunSubject, machine: &Machine<impl Engine>) -> Option<RunSummary> {
+        let mut summary = RunSummary::new(subject, machine, self.summary.as_ref()?);
+        if let Some(paths) = self.writers.as_ref().and_then(|writers| writers.paths.as_ref()) {
+            paths.add_to(&mut summary.responses, machine);
+        }
+        Some(summary)
     }
 
     /// Returns the exporter, if there is one.
@@ -96,8 +112,9 @@ impl RunObservers {
         if let Some(exporter) = self.exporter_mut() {
             exporter.reset();
         }
-        if let Some(event_log) = self.writers.as_mut().and_then(|writers| writers.event_log.as_mut()) {
-            event_log.write_reset(at);
+        if let Some(EventWriters { event_log, paths, .. }) = self.writers.as_deref_mut() {
+            for_each!(event_log in event_log => event_log.write_reset(at));
+            for_each!(paths in paths => paths.reset(at));
         }
     }
 
@@ -132,8 +149,8 @@ impl RunObservers {
 impl EventWriters {
     /// Returns the writers as a field of [`RunObservers`]; `None` if there are none.
     pub fn boxed(self) -> Option<Box<Self>> {
-        let Self { trace, event_log, exporter, ops } = &self;
-        let is_empty = trace.is_none() && event_log.is_none() && exporter.is_none() && ops.is_none();
+        let Self { trace, event_log, exporter, ops, paths } = &self;
+        let is_empty = trace.is_none() && event_log.is_none() && exporter.is_none() && ops.is_none() && paths.is_none();
         (!is_empty).then(|| Box::new(self))
     }
 
@@ -148,18 +165,20 @@ impl EventWriters {
             self.trace.as_ref().map(Observer::<E>::wants),
             self.event_log.as_ref().map(Observer::<E>::wants),
             self.exporter.as_ref().map(Observer::<E>::wants),
+            self.paths.as_deref().map(Observer::<E>::wants),
         ];
         merged(wants)
     }
 
     fn event(&mut self, now: Nanos, event: &Event<'_>) {
-        let Self { trace, event_log, exporter, ops: _ } = self;
-        for_each!(writer in trace event_log exporter => writer.event(now, event));
+        let Self { trace, event_log, exporter, ops: _, paths } = self;
+        for_each!(writer in trace event_log exporter paths => writer.event(now, event));
     }
 
     fn machine_event<E: Engine>(&mut self, now: Nanos, event: &MachineEvent) {
-        let Self { trace, event_log, exporter, ops: _ } = self;
+        let Self { trace, event_log, exporter, ops: _, paths } = self;
         for_each!(writer in trace event_log exporter => Observer::<E>::machine_event(writer, now, event));
+        for_each!(paths in paths => Observer::<E>::machine_event(paths.as_mut(), now, event));
     }
 }
 

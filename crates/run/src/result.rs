@@ -44,8 +44,7 @@ impl RunResult {
         let begin = about.warmup.length(settling.as_ref());
         let whole = whole.saturating_since(about.warmup.latest() - begin);
         let cut_short_of = (machine.duration() < whole).then_some(whole.0);
-        let mut summary =
-            observers.summary.as_ref().map(|summary| RunSummary::new(about.subject.clone(), machine, summary));
+        let mut summary = observers.summary_of(about.subject.clone(), machine);
         if let Some(summary) = &mut summary {
             summary.cut_short_of_ns = cut_short_of;
             summary.add_settling(settling);

@@ -8,6 +8,7 @@ use crate::output::Output;
 use crate::output::progress::Progress;
 use crate::values::error::{CliError, quote_for_shell};
 use crate::values::interrupt;
+use fairlab_explain::responses::ResponsePaths;
 use fairlab_findings::{Findings, Limits};
 use fairlab_machine::engine::Engine;
 use fairlab_machine::event_log::EventLog;
@@ -147,6 +148,7 @@ pub(crate) fn execute_with<E: Engine>(
         event_log: log_out.map(|out| EventLog::new(Box::new(BufWriter::new(out)) as _, &machine)),
         exporter,
         ops: outputs.ops.then(|| WorkJsonl::new(Box::new(std::io::stdout()) as _)),
+        paths: outputs.summary.then(|| ResponsePaths::new(&machine)).flatten(),
     };
     let mut observers = RunObservers {
         summary: outputs.summary.then(|| SummaryObserver::new(&machine)),
@@ -160,8 +162,9 @@ pub(crate) fn execute_with<E: Engine>(
     };
     let whole = machine.duration();
     run(&mut machine, &mut observers, &about)?;
-    let EventWriters { trace: lines, event_log: log, exporter, ops } =
-        observers.writers.take().map_or_else(EventWriters::default, |writers| *writers);
+    let mut writers = observers.writers.take().map_or_else(EventWriters::default, |writers| *writers);
+    observers.writers = EventWriters { paths: writers.paths.take(), ..EventWriters::default() }.boxed();
+    let EventWriters { trace: lines, event_log: log, exporter, ops, paths: _ } = writers;
     if let Some((mut lines, trace)) = lines.zip(trace) {
         lines.write_totals(&machine);
         trace.finish(lines.finish())?;

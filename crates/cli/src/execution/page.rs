@@ -10,7 +10,7 @@ use crate::values::error::CliError;
 use crate::values::whole_file::AtomicFile;
 use fairlab_findings::Limits;
 use fairlab_machine::engine::Engine;
-use fairlab_measure::summary::{EngineSummary, RunSummary};
+use fairlab_measure::summary::EngineSummary;
 use fairlab_report::{Page, PageCollector, PageRun, RecordedRun, embedded_json};
 use fairlab_run::drive::{drive_on, drive_to, find};
 use fairlab_run::job::Job;
@@ -143,8 +143,7 @@ pub(crate) fn page_of<E: Engine>(
     drive_shown(&mut machine, &mut observers, &about).map_err(CliError::run)?;
     let exporter = observers.exporter_mut().expect("it was there before the run");
     exporter.finish(&machine).map_err(|(_, error)| CliError::failed(error))?;
-    let observer = observers.summary.expect("it was there before the run");
-    let mut summary = RunSummary::new(about.subject, &machine, &observer);
+    let mut summary = observers.summary_of(about.subject, &machine).expect("it was there before the run");
     summary.engine = engine()?;
     Ok((PageRun::new(name, &summary, &machine, &collector), machine.digest().to_string()))
 }

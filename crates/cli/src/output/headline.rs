@@ -29,7 +29,7 @@ const MIN_IDLE_PERCENT: f64 = 20.0;
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub(crate) enum Headline {
     /// Responses of one definition.
-    Response(ResponseSummary),
+    Response(Box<ResponseSummary>),
     /// Numbers of findings.
     Findings(FindingCounts),
     /// Task families that waited for a CPU or for runtime.
@@ -129,7 +129,7 @@ impl From<Headline> for HeadlineStatement {
 /// Returns the records of a run. Without `findings` (a compiled-kernel engine) there is none of them.
 pub(crate) fn headlines(summary: &RunSummary, findings: Option<&[Finding]>) -> Vec<Headline> {
     let findings = findings.map(|findings| Headline::Findings(FindingCounts::new(findings)));
-    let responses = summary.responses.iter().cloned().map(Headline::Response);
+    let responses = summary.responses.iter().map(|response| Headline::Response(Box::new(response.clone())));
     responses.chain([findings, waiting(summary), timers(summary), cpus(summary)].into_iter().flatten()).collect()
 }
 
@@ -286,7 +286,7 @@ impl fmt::Display for Headline {
 
 /// Writes the responses of one definition: their number and times, and what has become of those that did not end in time.
 fn write_response(f: &mut fmt::Formatter<'_>, response: &ResponseSummary) -> fmt::Result {
-    let ResponseSummary { name, count, open, lost, dropped, dropped_at, deadline_ns, late, time: times } = response;
+    let ResponseSummary { name, count, open, lost, dropped, dropped_at, deadline_ns, late, time: times, .. } = response;
     write!(f, "{name}: {}", counted(*count, "response"))?;
     if *count == 0 {
         return Ok(());
@@ -315,7 +315,41 @@ fn write_response(f: &mut fmt::Formatter<'_>, response: &ResponseSummary) -> fmt
             None => format!("{} by {}, which was woken for the next one", place.count, place.task),
         })
         .collect();
-    if places.is_empty() { Ok(()) } else { write!(f, " ({})", places.join("; ")) }
+    if !places.is_empty() {
+        write!(f, " ({})", places.join("; "))?;
+    }
+    longest_delay(response).map_or(Ok(()), |(of, ns, delays, why)| {
+        // Rounded down: a part is not 100 %.
+        write!(f, "; {:.0} % of what delayed {of} {why}", percent(ns, delays).floor())
+    })
+}
+
+/// Returns the longest delay of late responses, or of all if there is no deadline: whose it is, its length, that of all
+/// delays, and its description. Work at full speed and sleeps are no delays. Returns `None` without delays.
+fn longest_delay(response: &ResponseSummary) -> Option<(&'static str, u64, u64, String)> {
+    let (of, parts) = match response.deadline_ns {
+        Some(_) => ("the late ones", response.late_parts?),
+        None => ("them", response.parts?),
+    };
+    let waits = [
+        (parts.idle_exit_ns, "was for idle CPUs to wake up"),
+        (parts.quota_ns, "was for runtime"),
+        (parts.mutex_ns, "was for mutexes"),
+        (parts.object_ns, "was for objects"),
+        (parts.queue_ns, "was for tasks that were busy with other work"),
+        (parts.interrupt_ns, "was for interrupts"),
+        (parts.slow_ns, "was work on smaller or slower CPUs"),
+        (parts.kernel_ns, "was kernel code"),
+    ];
+    let delays = waits.iter().map(|(ns, _)| ns).sum::<u64>() + parts.cpu_ns;
+    let behind = response.behind.iter().map(|row| {
+        let family = if row.family.is_empty() { "kernel threads".to_owned() } else { format!("`{}`", row.family) };
+        (row.ns, format!("was behind {family} on {}", cpus_named(&row.cpus)))
+    });
+    let waits = waits.into_iter().map(|(ns, why)| (ns, why.to_owned()));
+    // Of equal delays the first counts.
+    let longest = behind.chain(waits).reduce(|longest, wait| if wait.0 > longest.0 { wait } else { longest })?;
+    (longest.0 > 0).then_some((of, longest.0, delays, longest.1))
 }
 
 impl fmt::Display for FindingCounts {

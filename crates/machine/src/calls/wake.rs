@@ -76,16 +76,15 @@ impl<E: Engine> Machine<E> {
         sync: bool,
         source: WakeSource,
     ) {
-        let waker = self.running_task(cpu);
         let Some(id) = self.tasks[target].id else {
-            if source == WakeSource::Step {
-                self.report_activity(observer, Activity::Hand { task: waker, to: None });
+            if self.interest.activities && source == WakeSource::Step {
+                self.report_wakeup(observer, cpu, target, false);
             }
             return;
         };
         let is_woken = self.enter(observer, cpu, KernelPath::Select, |sched, ctx| sched.handle_wakeup(ctx, id, sync));
-        if source == WakeSource::Step {
-            self.report_wakeup(observer, waker, target, is_woken);
+        if self.interest.activities && source == WakeSource::Step {
+            self.report_wakeup(observer, cpu, target, is_woken);
         }
         if is_woken {
             // If the task slept until a time, that sleep is over.
@@ -97,13 +96,14 @@ impl<E: Engine> Machine<E> {
         }
     }
 
-    /// Reports what becomes of a wake step: the target has it, or keeps it for its next wait, or it merges with an
-    /// earlier one.
-    fn report_wakeup(&self, observer: &mut dyn Observer<E>, waker: Option<usize>, target: usize, is_woken: bool) {
-        let host = &self.tasks[target];
+    /// Reports what becomes of a wake step: the target has it, or keeps it for its next wait, or it is lost, because it
+    /// merges with an earlier one or the target does not exist.
+    #[cold]
+    fn report_wakeup(&self, observer: &mut dyn Observer<E>, cpu: CpuId, target: usize, is_woken: bool) {
+        let (host, waker) = (&self.tasks[target], self.running_task(cpu));
         let activity = if is_woken || (host.will_block && !host.is_woken_early) {
             Activity::Hand { task: waker, to: Some(target) }
-        } else if host.will_block || host.is_wake_pending || host.is_dead {
+        } else if host.will_block || host.is_wake_pending || host.is_dead || host.id.is_none() {
             Activity::Hand { task: waker, to: None }
         } else {
             Activity::Put { task: waker, object: KeepingObject::Wakeup(target) }

@@ -93,6 +93,10 @@ pub enum Activity {
     Point { task: usize, point: ObjectId },
     /// A task reaches a wait for a unit, a condition, a wake-up or a resume, whether or not it blocks there.
     ReachedWait { task: usize },
+    /// A task reaches a mutex that it cannot take yet.
+    ReachedLock { task: usize },
+    /// A task reaches a sleep, or a wait for a device.
+    ReachedSleep { task: usize },
     /// A task reaches a timer, whether or not it blocks there.
     ReachedTimer {
         task: usize,

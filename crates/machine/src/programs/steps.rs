@@ -24,7 +24,7 @@ impl<E: Engine> Machine<E> {
         }
         if matches!(self.tasks[task].step, Step::Run(_)) {
             debug_assert_eq!(self.tasks[task].after_call_ps, 0, "a call has charged its end");
-            if self.tasks[task].step_work() > 0 {
+            if self.interest.activities && self.tasks[task].step_work() > 0 {
                 self.report_activity(observer, Activity::Worked { task });
             }
             self.tasks[task].next_step();
@@ -67,6 +67,7 @@ impl<E: Engine> Machine<E> {
                 }
             }
             Step::Sleep(time) => {
+                self.report_activity(observer, Activity::ReachedSleep { task });
                 self.tasks[task].next_step();
                 self.sleep_until(cpu, task, self.now + time);
             }
@@ -81,6 +82,7 @@ impl<E: Engine> Machine<E> {
                 }
             }
             Step::WaitIo(time) => {
+                self.report_activity(observer, Activity::ReachedSleep { task });
                 self.tasks[task].next_step();
                 self.tasks[task].waits_for_io = true;
                 self.sleep_until(cpu, task, self.now + time);

@@ -23,6 +23,7 @@ impl<E: Engine> Machine<E> {
         if self.sync.mutex(mutex).try_lock(task) {
             return StepOutcome::Continue;
         }
+        self.report_activity(observer, Activity::ReachedLock { task });
         if self.workload.objects.priority_inheritance {
             self.wait_for_owner(observer, cpu, task, mutex);
             return StepOutcome::Wait;

@@ -444,6 +444,8 @@ fn activity_event(activity: Activity) -> Value {
         Activity::Worked { task } => json!({ "e": "worked", "index": task }),
         Activity::Point { task, point } => json!({ "e": "point", "index": task, "point": point }),
         Activity::ReachedWait { task } => json!({ "e": "reached_wait", "index": task }),
+        Activity::ReachedLock { task } => json!({ "e": "reached_lock", "index": task }),
+        Activity::ReachedSleep { task } => json!({ "e": "reached_sleep", "index": task }),
         Activity::ReachedTimer { task, next } => json!({ "e": "reached_timer", "index": task, "next": next.0 }),
         Activity::ReachedOrigin { task, origin } => {
             json!({ "e": "reached_origin", "index": task, "origin": origin.0 })

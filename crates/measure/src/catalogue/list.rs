@@ -20,6 +20,7 @@ const FREQUENCIES: &str = "`sched_switch`, `cpu_frequency`";
 const PHASES: &str = "phases of kernel paths";
 const BANDWIDTH: &str = "`cpu.stat` of the cgroup";
 const RESPONSES: &str = "what tasks do with the objects by which they hand work on";
+const RESPONSE_PATHS: &str = "critical paths of responses";
 const TIMERS: &str = "arrivals at timers and their expiry";
 const SOFTIRQS: &str = "arrivals of packets, wake-ups of ksoftirqd";
 const MARKS: &str = "marks of the benchmark's model";
@@ -31,6 +32,8 @@ const RUNNABLE: &str = "runnable time of each task";
 
 const NO_POWER: &str = "absent without power values in the machine's file";
 const NO_RESPONSES: &str = "absent if the workload defines no responses";
+const NO_ENDED_RESPONSE: &str = "absent if no response has ended";
+const NO_LATE_RESPONSE: &str = "absent if no late response has ended";
 const NO_DEADLINE: &str = "absent without a deadline";
 const NO_RESPONSE_OF_RANK: &str = "null if the response of this rank was lost or dropped";
 const NO_TIMERS: &str = "null without periodic timers";
@@ -102,6 +105,17 @@ metrics! {
     sum("", Less, RESPONSES).null(NO_RESPONSES) =>
         "responses[].lost" "responses[].dropped" "responses[].dropped_at[].count";
     sum("", Less, RESPONSES).null(NO_DEADLINE) => "responses[].late";
+    sum("ns", Less, RESPONSE_PATHS).null(NO_ENDED_RESPONSE) =>
+        "responses[].parts.running_ns" "responses[].parts.slow_ns" "responses[].parts.cpu_ns"
+        "responses[].parts.idle_exit_ns" "responses[].parts.quota_ns" "responses[].parts.mutex_ns"
+        "responses[].parts.object_ns" "responses[].parts.queue_ns" "responses[].parts.sleep_ns"
+        "responses[].parts.interrupt_ns" "responses[].parts.kernel_ns" "responses[].parts.other_ns";
+    sum("ns", Less, RESPONSE_PATHS).null(NO_LATE_RESPONSE) =>
+        "responses[].late_parts.running_ns" "responses[].late_parts.slow_ns" "responses[].late_parts.cpu_ns"
+        "responses[].late_parts.idle_exit_ns" "responses[].late_parts.quota_ns" "responses[].late_parts.mutex_ns"
+        "responses[].late_parts.object_ns" "responses[].late_parts.queue_ns" "responses[].late_parts.sleep_ns"
+        "responses[].late_parts.interrupt_ns" "responses[].late_parts.kernel_ns" "responses[].late_parts.other_ns";
+    sum("ns", Less, RESPONSE_PATHS).null("absent if no response waited for a CPU") => "responses[].behind[].ns";
     level("ns", Less, RESPONSES).null(NO_RESPONSE_OF_RANK) =>
         "responses[].time.min_ns" "responses[].time.p50_ns" "responses[].time.p90_ns" "responses[].time.p99_ns";
     level("ns", Less, RESPONSES).null("null with lost or dropped responses") => "responses[].time.mean_ns";
@@ -253,6 +267,7 @@ pub const NO_METRICS: &[(&str, &[&str])] = &[
     (
         "property of the machine",
         &[
+            "responses[].behind[].cpus[]",
             "cpus[].capacity",
             "cpus[].frequencies[].khz",
             "cpus[].frequencies[].part",

@@ -22,12 +22,12 @@ mod summary;
 
 pub mod tracker;
 
-pub use summary::{DroppedAt, ResponseQuantiles, ResponseSummary, ResponseTimes};
+pub use summary::{DroppedAt, ResponseParts, ResponseQuantiles, ResponseSummary, ResponseTimes, WaitedBehindFamily};
 
 use self::tracker::{DropPlace, Tracker};
 use crate::slot_mut;
 use fairlab_machine::engine::Engine;
-use fairlab_machine::observer::{Activity, KeepingObject, MachineEvent};
+use fairlab_machine::observer::{Activity, MachineEvent};
 use fairlab_machine::sim::Machine;
 use fairlab_sched::ids::TaskId;
 use fairlab_sched::units::Nanos;
@@ -62,7 +62,7 @@ impl ResponseStats {
             self.trackers.iter_mut().for_each(|tracker| tracker.switched_out(task));
         }
         if let Some(task) = task_of(next) {
-            self.trackers.iter_mut().for_each(|tracker| tracker.switched_in(now, task));
+            self.trackers.iter_mut().for_each(|tracker| tracker.switched_in(now, task, &mut ()));
         }
     }
 
@@ -78,17 +78,14 @@ impl ResponseStats {
     }
 
     fn on_activity(&mut self, now: Nanos, activity: Activity) {
-        self.trackers.iter_mut().for_each(|tracker| tracker.on_activity(now, activity));
+        self.trackers.iter_mut().for_each(|tracker| tracker.on_activity(now, activity, &mut ()));
     }
 
     /// Returns the results at the end of a run, in the order of the definitions.
     pub fn summaries(&self, machine: &Machine<impl Engine>) -> Vec<ResponseSummary> {
-        let name_of = |(task, object): DropPlace| DroppedAt {
+        let name_of = |(task, semaphore): DropPlace| DroppedAt {
             task: machine.tasks()[task].name.clone(),
-            semaphore: match object {
-                Some(KeepingObject::Semaphore(id)) => Some(machine.workload().objects.semaphores[id].clone()),
-                Some(KeepingObject::Wakeup(_)) | None => None,
-            },
+            semaphore: semaphore.map(|id| machine.workload().objects.semaphores[id].clone()),
             count: 0,
         };
         self.trackers.iter().map(|tracker| tracker.summary(machine.now(), name_of)).collect()

@@ -2,6 +2,7 @@
 //! Times of the responses of one definition, and their summary.
 
 use super::tracker::DropPlace;
+use crate::each_field;
 use fairlab_sched::units::Nanos;
 use fairlab_workload::workload::ResponseSpec;
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,87 @@ pub struct ResponseSummary {
     pub late: Option<u64>,
     /// Statistics of the response times.
     pub time: ResponseQuantiles,
+    /// Parts of the time of all ended responses, along their critical paths; absent if none has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<ResponseParts>,
+    /// Parts of the time of late responses that have ended; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_parts: Option<ResponseParts>,
+    /// Task families behind which late responses waited for a CPU, the longest wait first; without a deadline, those of all
+    /// responses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub behind: Vec<WaitedBehindFamily>,
+}
+
+/// Waits of responses for a CPU that tasks of a family had.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct WaitedBehindFamily {
+    /// Name of the family; empty for tasks that are not of the workload, such as stoppers.
+    pub family: String,
+    /// Sum of the waits, in nanoseconds.
+    pub ns: u64,
+    /// CPUs on which responses waited.
+    pub cpus: Vec<u32>,
+}
+
+/// Parts of response times, in nanoseconds, along the critical path. They add up to the response times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ResponseParts {
+    /// Time that the work of tasks takes at full speed. Sharing a core with a sibling thread counts as full speed.
+    pub running_ns: u64,
+    /// Time by which the work took longer, on smaller or slower CPUs.
+    pub slow_ns: u64,
+    /// Waits for a CPU that another task had.
+    pub cpu_ns: u64,
+    /// Waits for an idle CPU: exits of idle states, and interrupts that wake it.
+    pub idle_exit_ns: u64,
+    /// Waits for runtime of a quota or of another limit.
+    pub quota_ns: u64,
+    /// Waits for a mutex.
+    pub mutex_ns: u64,
+    /// Waits for an object without work of this response on its way to it.
+    pub object_ns: u64,
+    /// Time in an object, or after the expiry of a timer, because the task that takes it was busy with other work.
+    pub queue_ns: u64,
+    /// Sleeps and waits for devices.
+    pub sleep_ns: u64,
+    /// Interrupts of devices and steal time, while a task of the response had the CPU.
+    pub interrupt_ns: u64,
+    /// Kernel code of tasks of the response, and of those that wake them.
+    pub kernel_ns: u64,
+    /// Time without a known reason.
+    pub other_ns: u64,
+}
+
+impl ResponseParts {
+    /// Returns the parts with the names of their members.
+    pub const fn named(&self) -> [(&'static str, u64); 12] {
+        [
+            ("running_ns", self.running_ns),
+            ("slow_ns", self.slow_ns),
+            ("cpu_ns", self.cpu_ns),
+            ("idle_exit_ns", self.idle_exit_ns),
+            ("quota_ns", self.quota_ns),
+            ("mutex_ns", self.mutex_ns),
+            ("object_ns", self.object_ns),
+            ("queue_ns", self.queue_ns),
+            ("sleep_ns", self.sleep_ns),
+            ("interrupt_ns", self.interrupt_ns),
+            ("kernel_ns", self.kernel_ns),
+            ("other_ns", self.other_ns),
+        ]
+    }
+
+    /// Returns the sum of all parts.
+    pub fn total(&self) -> u64 {
+        self.named().iter().map(|(_, ns)| ns).sum()
+    }
+
+    /// Adds the parts of another sum.
+    pub fn add(&mut self, other: &Self) {
+        each_field!(self += other: running_ns slow_ns cpu_ns idle_exit_ns quota_ns mutex_ns object_ns queue_ns sleep_ns
+            interrupt_ns kernel_ns other_ns);
+    }
 }
 
 /// Statistics of response times, in nanoseconds. All values are exact. A value is null if there is no response, or if the
@@ -86,9 +168,12 @@ pub struct ResponseQuantiles {
 }
 
 impl ResponseTimes {
-    pub(super) fn record(&mut self, time: Nanos, deadline: Option<Nanos>) {
+    /// Records the time of a response that has ended. Returns whether it is late.
+    pub(super) fn record(&mut self, time: Nanos, deadline: Option<Nanos>) -> bool {
+        let is_late = deadline.is_some_and(|deadline| time > deadline);
         self.done.push(time.0);
-        self.nr_late += u64::from(deadline.is_some_and(|deadline| time > deadline));
+        self.nr_late += u64::from(is_late);
+        is_late
     }
 
     pub(super) fn record_open(&mut self, age: Nanos, deadline: Option<Nanos>) {
@@ -154,6 +239,9 @@ impl ResponseTimes {
                 max_ns: ns(max),
                 lower_bounds,
             },
+            parts: None,
+            late_parts: None,
+            behind: Vec::new(),
         }
     }
 }

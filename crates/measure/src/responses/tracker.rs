@@ -17,6 +17,34 @@ use std::collections::{BTreeMap, VecDeque};
 /// Index of a context in [`Tracker::contexts`]. Indices of contexts without copies are used again.
 type ContextId = usize;
 
+/// Release with which a copy of a context began its way.
+#[expect(missing_docs, reason = "the field names describe their content")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Release {
+    pub task: usize,
+    pub at: Nanos,
+}
+
+/// Receiver of what happens to contexts. A context is known by its number until it is gone; numbers are used again.
+pub trait ContextSink {
+    /// A context begins at a task. Its start is earlier than `now` if the task was late, and later if it waits for a timer.
+    fn begun(&mut self, _now: Nanos, _context: usize, _task: usize, _start: Nanos) {}
+
+    /// A task takes a copy. `is_awaited`: the task had waited for it since before the release.
+    fn taken(&mut self, _now: Nanos, _context: usize, _task: usize, _release: Release, _is_awaited: bool) {}
+
+    /// A task lets go of a context that it began or took.
+    fn left(&mut self, _now: Nanos, _context: usize, _task: usize) {}
+
+    /// A response has ended at a time, by an action of a task.
+    fn ended(&mut self, _at: Nanos, _context: usize, _task: usize, _is_late: bool) {}
+
+    /// A context has no copies any more. It ends without a response unless its end came before.
+    fn gone(&mut self, _context: usize) {}
+}
+
+impl ContextSink for () {}
+
 /// Something that is done for one activation.
 #[derive(Clone, Debug)]
 struct Context {
@@ -24,16 +52,16 @@ struct Context {
     /// Number of contexts of this definition before this one; orders contexts that start at one time.
     number: u64,
     nr_copies: u32,
-    /// Time of the last work, take, release or reached timer; `None` before the first.
-    last: Option<Nanos>,
+    /// Time of the last work, take, release or reached timer, and its task; `None` before the first.
+    last: Option<(Nanos, usize)>,
     /// Whether the response has ended at its point.
     has_ended: bool,
     /// Whether the last release was lost, and no copy remained but the releasing task's own.
     is_lost: bool,
 }
 
-/// Place at which a copy was dropped: the task, and the object from which it took a later context.
-pub(super) type DropPlace = (usize, Option<KeepingObject>);
+/// Place at which a copy was dropped: the task, and the semaphore from which it took a later context.
+pub(super) type DropPlace = (usize, Option<ObjectId>);
 
 /// State of one task for a definition.
 #[derive(Clone, Debug, Default)]
@@ -44,8 +72,10 @@ struct Carrier {
     is_on_cpu: bool,
     /// Whether the next timer that the task reaches begins a response.
     begins_at_timer: bool,
+    /// Time since which the task has waited for an object, or would if there were nothing to take.
+    waits_since: Option<Nanos>,
     /// Contexts that were handed to the task while it was off its CPU, in order.
-    handed: Vec<ContextId>,
+    handed: Vec<(ContextId, Release)>,
 }
 
 /// Responses of one definition.
@@ -62,7 +92,7 @@ pub struct Tracker {
     unused: Vec<ContextId>,
     nr_begun: u64,
     /// Contexts of the units of each object; `None` for a unit without one.
-    units: BTreeMap<KeepingObject, VecDeque<Option<ContextId>>>,
+    units: BTreeMap<KeepingObject, VecDeque<Option<(ContextId, Release)>>>,
     /// Responses count that start from here on.
     counts_from: Nanos,
     times: ResponseTimes,
@@ -88,72 +118,80 @@ impl Tracker {
     }
 
     /// Discards what was measured, and responses that began before `at`.
-    pub(super) fn reset(&mut self, at: Nanos) {
+    pub fn reset(&mut self, at: Nanos) {
         (self.counts_from, self.times) = (at, ResponseTimes::default());
     }
 
     /// Learns the specification of a task, as an index of the workload's tasks.
-    pub(super) fn forked(&mut self, task: usize, spec: usize) {
+    pub fn forked(&mut self, task: usize, spec: usize) {
         if let ResponseStart::Timer { from_origin, .. } = &self.spec.start {
             *slot_mut(&mut self.begins_at_origin, task) = from_origin.contains(&spec);
         }
     }
 
-    pub(super) fn switched_out(&mut self, task: usize) {
+    /// Records that a task has left its CPU.
+    pub fn switched_out(&mut self, task: usize) {
         slot_mut(&mut self.carriers, task).is_on_cpu = false;
     }
 
-    pub(super) fn switched_in(&mut self, now: Nanos, task: usize) {
+    /// Records that a task has got a CPU.
+    pub fn switched_in(&mut self, now: Nanos, task: usize, sink: &mut impl ContextSink) {
         let carrier = slot_mut(&mut self.carriers, task);
         carrier.is_on_cpu = true;
-        for context in core::mem::take(&mut carrier.handed) {
-            self.take(now, task, context, None);
+        for (context, release) in core::mem::take(&mut carrier.handed) {
+            self.take(now, task, (context, release, true), None, sink);
         }
     }
 
-    pub(super) fn on_activity(&mut self, now: Nanos, activity: Activity) {
+    /// Records an activity of a task.
+    pub fn on_activity(&mut self, now: Nanos, activity: Activity, sink: &mut impl ContextSink) {
         match activity {
             Activity::Worked { task } => self.act(now, task),
-            Activity::Point { task, point } => self.pass(now, task, point),
+            Activity::Point { task, point } => self.pass(now, task, point, sink),
             Activity::ReachedWait { task } => {
-                if self.carrier(task).is_active {
-                    self.let_go(task);
+                let carrier = self.carrier(task);
+                carrier.waits_since = Some(now);
+                if carrier.is_active {
+                    self.let_go(now, task, sink);
                 }
             }
-            Activity::ReachedTimer { task, next } => self.reach_timer(now, task, next),
+            Activity::ReachedTimer { task, next } => self.reach_timer(now, task, next, sink),
             Activity::ReachedOrigin { task, origin } => {
                 if self.begins_at_origin.get(task).is_some_and(|begins| *begins) {
-                    self.begin(task, origin);
+                    self.begin(now, task, origin, sink);
                 }
             }
+            Activity::ReachedLock { .. } | Activity::ReachedSleep { .. } => {}
             Activity::Put { task, object } => {
-                let context = task.and_then(|task| self.release(now, task));
+                let copy = task.and_then(|task| self.release(now, task));
                 let keeps = !matches!(object, KeepingObject::Semaphore(semaphore) if self.untaken.contains(&semaphore));
                 if keeps {
-                    self.copy(context);
-                    self.units.entry(object).or_default().push_back(context);
+                    self.copy(copy);
+                    self.units.entry(object).or_default().push_back(copy);
                 }
             }
             Activity::Take { task, object } => {
-                let context = self.units.get_mut(&object).and_then(VecDeque::pop_front).flatten();
-                if let Some(context) = context {
-                    self.take(now, task, context, Some(object));
+                let copy = self.units.get_mut(&object).and_then(VecDeque::pop_front).flatten();
+                let waits_since = self.carrier(task).waits_since.take();
+                if let Some((context, release)) = copy {
+                    let is_awaited = waits_since.is_some_and(|since| since <= release.at);
+                    self.take(now, task, (context, release, is_awaited), Some(object), sink);
                 }
             }
             Activity::Hand { task, to } => {
-                let context = task.and_then(|task| self.release(now, task));
+                let copy = task.and_then(|task| self.release(now, task));
                 match to {
-                    Some(to) => self.hand(now, context, to),
-                    None => self.lose(context),
+                    Some(to) => self.hand(now, copy, to, sink),
+                    None => self.lose(copy),
                 }
             }
             Activity::Arrived { task, is_last } => {
                 self.release(now, task);
                 if !is_last {
-                    self.let_go(task);
+                    self.let_go(now, task, sink);
                 }
             }
-            Activity::Ended { task } => self.let_go(task),
+            Activity::Ended { task } => self.let_go(now, task, sink),
         }
     }
 
@@ -163,8 +201,8 @@ impl Tracker {
     }
 
     /// Begins a response at a task, which lets go of an earlier one.
-    fn begin(&mut self, task: usize, start: Nanos) {
-        self.let_go(task);
+    fn begin(&mut self, now: Nanos, task: usize, start: Nanos, sink: &mut impl ContextSink) {
+        self.let_go(now, task, sink);
         let context =
             Context { start, number: self.nr_begun, nr_copies: 1, last: None, has_ended: false, is_lost: false };
         self.nr_begun += 1;
@@ -180,13 +218,14 @@ impl Tracker {
         };
         let carrier = self.carrier(task);
         (carrier.held, carrier.is_active) = (Some(id), false);
+        sink.begun(now, id, task, start);
     }
 
     /// Records that something was done under a context.
-    fn record(&mut self, now: Nanos, id: ContextId) {
+    fn record(&mut self, now: Nanos, task: usize, id: ContextId) {
         let context = &mut self.contexts[id];
         if !context.has_ended {
-            context.last = Some(now);
+            context.last = Some((now, task));
         }
     }
 
@@ -195,23 +234,23 @@ impl Tracker {
         let carrier = self.carrier(task);
         carrier.is_active = true;
         if let Some(held) = carrier.held {
-            self.record(now, held);
+            self.record(now, task, held);
         }
     }
 
-    /// Records a release of a task. Returns the context that goes with it.
-    fn release(&mut self, now: Nanos, task: usize) -> Option<ContextId> {
+    /// Records a release of a task. Returns the copy of a context that goes with it.
+    fn release(&mut self, now: Nanos, task: usize) -> Option<(ContextId, Release)> {
         self.act(now, task);
-        self.carrier(task).held
+        self.carrier(task).held.map(|context| (context, Release { task, at: now }))
     }
 
-    fn pass(&mut self, now: Nanos, task: usize, point: ObjectId) {
+    fn pass(&mut self, now: Nanos, task: usize, point: ObjectId, sink: &mut impl ContextSink) {
         if self.foreign_points.contains(&point) {
             return;
         }
         let is_end = self.spec.end == Some(point);
         match self.spec.start {
-            ResponseStart::Point(start) if start == point => return self.begin(task, now),
+            ResponseStart::Point(start) if start == point => return self.begin(now, task, now, sink),
             ResponseStart::Timer { point: start, .. } if start == point => {
                 self.carrier(task).begins_at_timer = true;
                 return;
@@ -221,111 +260,130 @@ impl Tracker {
         let carrier = self.carrier(task);
         carrier.is_active = true;
         if is_end && let Some(held) = carrier.held {
-            self.end_at_point(now, held);
-            self.let_go(task);
+            self.end_at_point(now, held, task, sink);
+            self.let_go(now, task, sink);
         }
     }
 
-    fn reach_timer(&mut self, now: Nanos, task: usize, next: Nanos) {
+    fn reach_timer(&mut self, now: Nanos, task: usize, next: Nanos, sink: &mut impl ContextSink) {
         let carrier = self.carrier(task);
         let begins = core::mem::take(&mut carrier.begins_at_timer);
         if let Some(held) = carrier.held
             && self.contexts[held].last.is_some()
         {
-            self.record(now, held);
+            self.record(now, task, held);
         }
         if begins {
-            self.begin(task, next);
+            self.begin(now, task, next, sink);
         } else {
-            self.let_go(task);
+            self.let_go(now, task, sink);
         }
     }
 
     /// Adds a copy, which keeps a response that seemed lost.
-    fn copy(&mut self, context: Option<ContextId>) {
-        if let Some(id) = context {
+    fn copy(&mut self, copy: Option<(ContextId, Release)>) {
+        if let Some((id, _)) = copy {
             let context = &mut self.contexts[id];
             context.nr_copies += 1;
             context.is_lost = false;
         }
     }
 
-    fn hand(&mut self, now: Nanos, context: Option<ContextId>, to: usize) {
-        let Some(id) = context else { return };
-        self.copy(context);
+    fn hand(&mut self, now: Nanos, copy: Option<(ContextId, Release)>, to: usize, sink: &mut impl ContextSink) {
+        let Some((id, release)) = copy else { return };
+        self.copy(copy);
         if self.carrier(to).is_on_cpu {
-            self.take(now, to, id, None);
+            self.take(now, to, (id, release, true), None, sink);
         } else {
-            self.carrier(to).handed.push(id);
+            self.carrier(to).handed.push((id, release));
         }
     }
 
     /// Records that a release reached no task. The copy that the releasing task holds can still be released.
-    fn lose(&mut self, context: Option<ContextId>) {
-        if let Some(id) = context {
+    fn lose(&mut self, copy: Option<(ContextId, Release)>) {
+        if let Some((id, _)) = copy {
             let context = &mut self.contexts[id];
             context.is_lost = context.nr_copies == 1;
         }
     }
 
-    /// Gives a copy of a context to a task.
-    fn take(&mut self, now: Nanos, task: usize, id: ContextId, object: Option<KeepingObject>) {
+    /// Gives a copy of a context to a task; the copy has its release, and whether the task had waited for it.
+    fn take(
+        &mut self,
+        now: Nanos,
+        task: usize,
+        (id, release, is_awaited): (ContextId, Release, bool),
+        object: Option<KeepingObject>,
+        sink: &mut impl ContextSink,
+    ) {
         let order = |context: &Context| (context.start, context.number);
         let Carrier { held, is_active, .. } = *self.carrier(task);
         if self.contexts[id].has_ended {
-            return self.remove_copy(id);
+            return self.remove_copy(id, sink);
         }
         match held {
-            Some(held) if held == id => self.remove_copy(id),
-            Some(held) if order(&self.contexts[id]) < order(&self.contexts[held]) => return self.remove_copy(id),
-            Some(held) => self.remove_copy_at(held, (!is_active).then_some((task, object))),
+            Some(held) if held == id => self.remove_copy(id, sink),
+            Some(held) if order(&self.contexts[id]) < order(&self.contexts[held]) => return self.remove_copy(id, sink),
+            Some(held) => {
+                sink.left(now, held, task);
+                self.remove_copy_at(held, (!is_active).then_some((task, semaphore_of(object))), sink);
+            }
             None => {}
         }
         let carrier = self.carrier(task);
         (carrier.held, carrier.is_active) = (Some(id), false);
-        self.record(now, id);
+        self.record(now, task, id);
+        sink.taken(now, id, task, release, is_awaited);
     }
 
-    fn let_go(&mut self, task: usize) {
+    fn let_go(&mut self, now: Nanos, task: usize, sink: &mut impl ContextSink) {
         let carrier = self.carrier(task);
         if let Some(held) = carrier.held.take() {
-            self.remove_copy(held);
+            sink.left(now, held, task);
+            self.remove_copy(held, sink);
         }
     }
 
-    fn end_at_point(&mut self, now: Nanos, id: ContextId) {
+    fn end_at_point(&mut self, now: Nanos, id: ContextId, task: usize, sink: &mut impl ContextSink) {
         let context = &mut self.contexts[id];
         if !context.has_ended {
             context.has_ended = true;
             if context.start >= self.counts_from {
-                self.times.record(now.saturating_since(context.start), self.spec.deadline);
+                let is_late = self.times.record(now.saturating_since(context.start), self.spec.deadline);
+                sink.ended(now, id, task, is_late);
             }
         }
     }
 
-    fn remove_copy(&mut self, id: ContextId) {
-        self.remove_copy_at(id, None);
+    fn remove_copy(&mut self, id: ContextId, sink: &mut impl ContextSink) {
+        self.remove_copy_at(id, None, sink);
     }
 
     /// Removes a copy, which was dropped at a place. A response without copies is done, lost or dropped, or nothing was
     /// done for it.
-    fn remove_copy_at(&mut self, id: ContextId, dropped_at: Option<DropPlace>) {
+    fn remove_copy_at(&mut self, id: ContextId, dropped_at: Option<DropPlace>, sink: &mut impl ContextSink) {
         let context = &mut self.contexts[id];
         context.nr_copies -= 1;
         if context.nr_copies > 0 {
             return;
         }
         self.unused.push(id);
+        self.close(id, dropped_at, sink);
+        sink.gone(id);
+    }
+
+    /// Records the result of a context without copies.
+    fn close(&mut self, id: ContextId, dropped_at: Option<DropPlace>, sink: &mut impl ContextSink) {
         let context = &self.contexts[id];
-        let Some(last) = context.last.filter(|_| !context.has_ended && context.start >= self.counts_from) else {
-            return;
-        };
+        let counts = !context.has_ended && context.start >= self.counts_from;
+        let Some((last, task)) = context.last.filter(|_| counts) else { return };
         if let Some(place) = dropped_at {
             self.times.record_dropped(context.start, place);
         } else if context.is_lost || self.spec.end.is_some() {
             self.times.record_lost(context.start);
         } else {
-            self.times.record(last.saturating_since(context.start), self.spec.deadline);
+            let is_late = self.times.record(last.saturating_since(context.start), self.spec.deadline);
+            sink.ended(last, id, task, is_late);
         }
     }
 
@@ -339,6 +397,14 @@ impl Tracker {
             }
         }
         times.summary(&self.spec, now, name_of)
+    }
+}
+
+/// Returns the semaphore from which a unit came.
+const fn semaphore_of(object: Option<KeepingObject>) -> Option<ObjectId> {
+    match object {
+        Some(KeepingObject::Semaphore(semaphore)) => Some(semaphore),
+        Some(KeepingObject::Wakeup(_)) | None => None,
     }
 }
 

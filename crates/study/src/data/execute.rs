@@ -16,7 +16,7 @@ use fairlab_machine::engine::Engine;
 use fairlab_machine::sim::{Machine, Setup};
 use fairlab_measure::bench::elapsed::LastExit;
 use fairlab_measure::bench::{BenchObserver, RunProgress};
-use fairlab_measure::summary::{RunSubject, RunSummary};
+use fairlab_measure::summary::RunSubject;
 use fairlab_run::drive::drive;
 use fairlab_run::observers::RunObservers;
 use fairlab_run::prepare::apply;
@@ -181,11 +181,10 @@ fn result_of(
     until_measured: Nanos,
     case: &RunCase,
 ) -> Value {
-    let RunObservers { summary, bench, marks, last_exit, settling, .. } = observers;
-    let observer = summary.expect("it was there before the run");
     let subject =
         RunSubject { workload: case.name.clone(), machine: machine.hardware().name.clone(), ..RunSubject::default() };
-    let mut summary = RunSummary::new(subject, machine, &observer);
+    let mut summary = observers.summary_of(subject, machine).expect("it was there before the run");
+    let RunObservers { bench, marks, last_exit, settling, .. } = observers;
     summary.add_settling(settling);
     let mut output = serde_json::to_value(&summary).expect("a summary is JSON");
     // Keys that another engine does not report are removed: their zeros would be wrong.
