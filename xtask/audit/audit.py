@@ -41,6 +41,8 @@ import witnesses
 # Random runs of a big audit, which must have each kind of claim, and the fewest of each ingredient and rule in it.
 BIG, FEWEST_ANSWERS, FEWEST_FINDINGS = 2000, 200, 20
 
+# Number of random chains of tasks for each one of which a path is explained.
+PER_PATH = 4
 # Number of random runs for each pair of runs whose first difference is recomputed.
 PER_PAIR = 4
 
@@ -148,9 +150,21 @@ def audit_chain(name, chain, directory):
     log = event_log.Log(log_file)
     comparison = compare.Comparison(CATALOGUE)
     checked = headlines.audit(comparison, reported)
-    recomputed = responses.of_run(log)
+    definitions = responses.definitions(log)
+    recomputed = {definition.spec["name"]: definition.row() for definition in definitions}
     comparison.walk("responses", "", reported.get("responses", []), recomputed)
     counts = Counter()
+    if chain.seed % PER_PATH == 0:
+        run_directory = str(Path(directory) / "run")
+        fairlab(["run", chain.workload(), *chain.options, "-o", run_directory], directory)
+        for definition in (definition for definition in definitions if definition.all):
+            number = 1 + chain.seed // PER_PATH % len(definition.all)
+            question = ["--response", definition.spec["name"], "--number", str(number)]
+            answer, error = fairlab(["explain", run_directory, *question, "--json"], directory)
+            if answer is None:
+                return {"name": name, "error": error.strip().splitlines()[:4]}
+            responses.check_path(comparison, definition, answer["claims"][0])
+            counts["response-path"] += 1
     for row in recomputed.values():
         counts["responses"] += row["count"]
         counts.update({f"{kind} responses": row[kind] for kind in ("open", "lost", "dropped")})

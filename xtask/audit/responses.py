@@ -173,8 +173,8 @@ class Definition:
             context = holder.context
             if context.ended is None:
                 context.ended = t
-                self.end_with(context, "done", max(0, t - context.start))
                 context.end = (t, index)
+                self.end_with(context, "done", max(0, t - context.start))
             self.drop(index)
 
     def on_reached_wait(self, event, t):
@@ -273,6 +273,8 @@ class Definition:
         paths = [(self.states.path(context), is_slow(time)) for context, time in ended]
         for (context, time), (path, _) in zip(ended, paths):
             assert sum(path.values()) == time, f"the path of {context.start} has {sum(path.values())} of {time} ns"
+        if ended:
+            row["longest"] = {"ns": max(time for _, time in ended)}
         if paths:
             row["parts"] = parts_of(path for path, _ in paths)
         slow = [path for path, is_late in paths if is_late]
@@ -438,7 +440,32 @@ class States:
         parts["slow"] += own - full
 
 
+def definitions(log):
+    """Returns the definitions of a run, replayed."""
+    states = States(log) if log.responses else None
+    return [Definition(log, spec, states) for spec in log.responses]
+
+
 def of_run(log):
     """Returns the responses of a run by their names."""
-    states = States(log) if log.responses else None
-    return {spec["name"]: Definition(log, spec, states).row() for spec in log.responses}
+    return {definition.spec["name"]: definition.row() for definition in definitions(log)}
+
+
+def check_path(comparison, definition, claim):
+    """Compares the path of a response that `fairlab explain` reports with the recomputed one."""
+    context, place = definition.all[claim["number"] - 1], f"{claim['response']} {claim['number']}"
+    start, ended = context.start - definition.log.machine["t"], hasattr(context, "end")
+    gone = not context.places and not ended
+    state = "ended" if ended else "gone" if gone else "not-ended"
+    expected = {"start_ns": start, "state": state, "segments": None}
+    found = {**{key: claim[key] for key in ("start_ns", "state")}, "segments": None}
+    if ended:
+        path, segments = definition.states.path(context), claim["segments"]
+        expected["segments"] = parts_of([path])
+        found["segments"] = {f"{part}_ns": sum(segment["parts"][f"{part}_ns"] for segment in segments) for part in PARTS}
+        edges = [segment["from_ns"] for segment in segments] + [segment["to_ns"] for segment in segments][-1:]
+        is_whole = all(a["to_ns"] == b["from_ns"] for a, b in zip(segments, segments[1:]))
+        if not is_whole or (edges and (edges[0] != start or edges[-1] - edges[0] != claim["length_ns"])):
+            comparison.add_claim("response-path", place, edges, "segments without gaps from the start to the end")
+    if found != expected:
+        comparison.add_claim("response-path", place, found, expected)

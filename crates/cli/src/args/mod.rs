@@ -169,12 +169,13 @@ Examples:
   fairlab run app.json -o runs/1
   fairlab explain runs/1 --task ui --at 12.345ms     CPU and waiting time
   fairlab explain runs/1 --cpu 7 --at 12.345ms       idle or running
-  fairlab explain runs/1 --balance 7 --at 12.345ms   results of balance passes";
+  fairlab explain runs/1 --balance 7 --at 12.345ms   results of balance passes
+  fairlab explain runs/1 --response frame            path of the longest response";
 
 #[derive(Debug, ClapArgs)]
 #[command(arg_required_else_help = true)]
 #[command(after_help = EXPLAIN_EXAMPLES)]
-#[command(group = clap::ArgGroup::new("question").required(true).args(["task", "cpu", "balance"]))]
+#[command(group = clap::ArgGroup::new("question").required(true).args(["task", "cpu", "balance", "response"]))]
 pub(crate) struct ExplainArgs {
     /// Directory of the run
     #[arg(value_hint = ValueHint::DirPath)]
@@ -189,9 +190,15 @@ pub(crate) struct ExplainArgs {
     /// Explain the last balance passes of this CPU
     #[arg(long, value_name = "CPU")]
     pub(crate) balance: Option<u32>,
+    /// Explain one response of this definition: its critical path
+    #[arg(long, value_name = "NAME")]
+    pub(crate) response: Option<String>,
+    /// Number of the response, from 1 [default: the one that took longest]
+    #[arg(long, value_name = "N", requires = "response", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) number: Option<u64>,
     /// Time in the run, after all events at that time: 5s, 12.345ms, 1001us, ...
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
-    pub(crate) at: Nanos,
+    #[arg(long, value_name = "TIME", value_parser = parse_moment, required_unless_present = "response", conflicts_with = "response")]
+    pub(crate) at: Option<Nanos>,
 }
 
 const FINDINGS_EXAMPLES: &str = "\

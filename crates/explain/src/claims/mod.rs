@@ -10,6 +10,7 @@
 mod balance;
 mod cpu;
 mod eevdf;
+mod response;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ pub use cpu::{
     WaitingTasksClaim,
 };
 pub use eevdf::{DelayEnd, DelayedDequeueClaim, EntityRecord, FairServerClaim, PickClaim, PreemptionClaim};
+pub use response::{PathSegmentRecord, ResponsePathClaim, ResponseState};
 pub use task::{
     AllowedCpusClaim, CpuTime, CurrentTaskClaim, EnqueueClaim, FamilyClaim, FamilyMember, FormerClassClaim,
     MigrationBy, MigrationsClaim, NoSelectionCause, RunState, SelectionClaim, TaskStateClaim, Throttling,
@@ -98,6 +100,7 @@ claims! {
     Kick(KickClaim) = "kick",
     Passes(PassesClaim) = "passes",
     DomainLevel(DomainLevelClaim) = "domain-level",
+    ResponsePath(ResponsePathClaim) = "response-path",
 }
 
 /// Claim with its sentences.

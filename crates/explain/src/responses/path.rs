@@ -9,6 +9,48 @@ use fairlab_sched::ids::CpuId;
 use fairlab_sched::units::Nanos;
 use std::collections::BTreeMap;
 
+/// Part of a path with one task in one state.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct PathSegment {
+    pub(super) task: usize,
+    pub(super) from: Nanos,
+    pub(super) to: Nanos,
+    /// CPU on which the task ran or waited.
+    pub(super) cpu: Option<CpuId>,
+    /// Task that had the CPU for which this one waited; `None` inside: a task that is not of the workload.
+    pub(super) behind: Option<Option<usize>>,
+    pub(super) parts: ResponseParts,
+}
+
+/// Response that is followed in detail, and its path once it has ended.
+#[derive(Clone, Debug)]
+pub(super) struct TracedResponse {
+    /// Number of its activation, from 1.
+    pub(super) number: u64,
+    /// Context, while there is one.
+    context: Option<usize>,
+    pub(super) start: Option<Nanos>,
+    pub(super) end: Option<Nanos>,
+    /// Whether all copies have gone.
+    pub(super) is_gone: bool,
+    /// Segments from the start to the end.
+    pub(super) segments: Vec<PathSegment>,
+}
+
+impl TracedResponse {
+    pub(super) const fn new(number: u64) -> Self {
+        Self { number, context: None, start: None, end: None, is_gone: false, segments: Vec::new() }
+    }
+}
+
+/// Response that took longest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LongestResponse {
+    pub(super) number: u64,
+    pub(super) start: Nanos,
+    pub(super) length: Nanos,
+}
+
 /// Copy of a context that a task took.
 #[derive(Clone, Copy, Debug)]
 struct TakenCopy {
@@ -22,6 +64,8 @@ struct TakenCopy {
 /// Context that has not gone, with the copies that were taken.
 #[derive(Clone, Debug)]
 struct LiveContext {
+    /// Number of its activation, from 1.
+    number: u64,
     start: Nanos,
     /// Time at which the first task came to it.
     begun: Nanos,
@@ -51,10 +95,23 @@ pub(super) struct PathSums {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathRecorder {
     contexts: Vec<Option<LiveContext>>,
+    nr_begun: u64,
     pub(super) sums: [PathSums; 2],
+    pub(super) longest: Option<LongestResponse>,
+    pub(super) traced: Option<TracedResponse>,
 }
 
 impl PathRecorder {
+    /// Discards the sums.
+    pub(super) fn reset(&mut self) {
+        (self.sums, self.longest) = (Default::default(), None);
+    }
+
+    /// Number of activations so far.
+    pub(super) const fn nr_begun(&self) -> u64 {
+        self.nr_begun
+    }
+
     /// Returns the time from which on states are needed; `None` without contexts.
     pub(super) fn oldest(&self) -> Option<Nanos> {
         self.contexts.iter().flatten().map(|context| context.start.min(context.begun)).min()
@@ -73,7 +130,12 @@ pub(super) struct PathSink<'p> {
 
 impl ContextSink for PathSink<'_> {
     fn begun(&mut self, now: Nanos, context: usize, task: usize, start: Nanos) {
-        let live = LiveContext { start, begun: now, copies: Vec::new(), holds: vec![(task, now, None)] };
+        self.recorder.nr_begun += 1;
+        let number = self.recorder.nr_begun;
+        let live = LiveContext { number, start, begun: now, copies: Vec::new(), holds: vec![(task, now, None)] };
+        if let Some(traced) = self.recorder.traced.as_mut().filter(|traced| traced.number == number) {
+            (traced.context, traced.start) = (Some(context), Some(start));
+        }
         *slot_mut(&mut self.recorder.contexts, context) = Some(live);
     }
 
@@ -97,10 +159,20 @@ impl ContextSink for PathSink<'_> {
 
     fn ended(&mut self, at: Nanos, context: usize, task: usize, is_late: bool) {
         let Some(live) = self.recorder.contexts[context].as_ref() else { return };
-        let mut path = Path { timelines: self.timelines, sums: PathSums { count: 1, ..PathSums::default() } };
+        let sums = PathSums { count: 1, ..PathSums::default() };
+        let traced = self.recorder.traced.as_mut().filter(|traced| traced.context == Some(context));
+        let segments = traced.is_some().then(Vec::new);
+        let mut path = Path { timelines: self.timelines, sums, segments };
         path.walk(live, task, at);
         let length = at.saturating_since(live.start);
         debug_assert_eq!(path.sums.parts.total(), length.0, "the parts of a path are the response: {live:?}");
+        if let (Some(traced), Some(segments)) = (traced, path.segments.take()) {
+            traced.end = Some(at);
+            traced.segments = in_order(segments);
+        }
+        if self.recorder.longest.is_none_or(|longest| longest.length < length) {
+            self.recorder.longest = Some(LongestResponse { number: live.number, start: live.start, length });
+        }
         for sums in self.recorder.sums.iter_mut().take(if is_late { 2 } else { 1 }) {
             sums.add(&path.sums);
         }
@@ -108,6 +180,9 @@ impl ContextSink for PathSink<'_> {
 
     fn gone(&mut self, context: usize) {
         self.recorder.contexts[context] = None;
+        if let Some(traced) = self.recorder.traced.as_mut().filter(|traced| traced.context == Some(context)) {
+            (traced.context, traced.is_gone) = (None, true);
+        }
     }
 }
 
@@ -125,9 +200,43 @@ impl PathSums {
 struct Path<'p> {
     timelines: &'p Timelines,
     sums: PathSums,
+    /// Segments, in the order in which they were found; `None` if they are not wanted.
+    segments: Option<Vec<PathSegment>>,
+}
+
+/// Returns segments from the start to the end, with neighbours of one task in one state as one.
+fn in_order(mut segments: Vec<PathSegment>) -> Vec<PathSegment> {
+    segments.retain(|segment| segment.to > segment.from);
+    segments.sort_by_key(|segment| segment.from);
+    let mut merged: Vec<PathSegment> = Vec::new();
+    for segment in segments {
+        let kinds = |parts: &ResponseParts| parts.named().map(|(_, ns)| ns > 0);
+        let is_alike = |last: &&mut PathSegment| {
+            let is_one_state = (last.task, last.cpu, last.behind) == (segment.task, segment.cpu, segment.behind);
+            // Work that was slowed down, or interrupted, is still work.
+            let both_run = last.parts.running_ns > 0 && segment.parts.running_ns > 0;
+            is_one_state && last.to == segment.from && (both_run || kinds(&last.parts) == kinds(&segment.parts))
+        };
+        match merged.last_mut().filter(is_alike) {
+            Some(last) => {
+                last.to = segment.to;
+                last.parts.add(&segment.parts);
+            }
+            None => merged.push(segment),
+        }
+    }
+    merged
 }
 
 impl Path<'_> {
+    /// Adds a segment of a task on a CPU.
+    fn add(&mut self, task: usize, cpu: Option<CpuId>, (from, to): (Nanos, Nanos), parts: ResponseParts) {
+        self.sums.parts.add(&parts);
+        if let Some(segments) = &mut self.segments {
+            segments.push(PathSegment { task, from, to, cpu, behind: None, parts });
+        }
+    }
+
     /// Follows a response backwards from its end.
     fn walk(&mut self, context: &LiveContext, mut task: usize, mut until: Nanos) {
         for copy in context.copies.iter().rev() {
@@ -140,33 +249,46 @@ impl Path<'_> {
                 self.hand_over(task, copy.release.at, copy.at);
             } else if let Some(held) = held_until {
                 // The task was busy with this response until then, not with the copy's release.
-                self.sums.parts.queue_ns += (copy.at - held).0;
+                self.queue(task, held, copy.at);
                 until = held;
                 continue;
             } else {
-                self.sums.parts.queue_ns += (copy.at - copy.release.at).0;
+                self.queue(task, copy.release.at, copy.at);
             }
             (task, until) = (copy.release.task, copy.release.at);
         }
         let begun = context.begun.max(context.start).min(until);
         self.hold(task, begun, until);
-        self.sums.parts.queue_ns += begun.saturating_since(context.start).0;
+        self.queue(task, context.start.min(begun), begun);
+    }
+
+    /// Adds the time in which work waited because a task was busy with other work.
+    fn queue(&mut self, task: usize, from: Nanos, to: Nanos) {
+        let parts = ResponseParts { queue_ns: (to - from).0, ..ResponseParts::default() };
+        self.add(task, None, (from, to), parts);
     }
 
     /// Adds the time in which a task holds the context.
     fn hold(&mut self, task: usize, from: Nanos, to: Nanos) {
         let timelines = self.timelines;
         for (start, end, state) in timelines.states(task, from, to) {
-            let time = (end - start).0;
-            let parts = &mut self.sums.parts;
-            match state {
-                TaskState::Blocked(BlockReason::Sleep, _) => parts.sleep_ns += time,
-                TaskState::Blocked(BlockReason::Mutex, _) => parts.mutex_ns += time,
-                TaskState::Blocked(BlockReason::Object, _) => parts.object_ns += time,
+            let ns = (end - start).0;
+            let none = ResponseParts::default();
+            let parts = match state {
+                TaskState::Blocked(BlockReason::Sleep, _) => ResponseParts { sleep_ns: ns, ..none },
+                TaskState::Blocked(BlockReason::Mutex, _) => ResponseParts { mutex_ns: ns, ..none },
+                TaskState::Blocked(BlockReason::Object, _) => ResponseParts { object_ns: ns, ..none },
                 // The timer has expired, and its interrupt has not been served.
-                TaskState::Blocked(BlockReason::Timer, cpu) => self.delay(cpu, start, end),
-                state => self.runnable(state, start, end),
-            }
+                TaskState::Blocked(BlockReason::Timer, cpu) => {
+                    self.delay(task, cpu, start, end);
+                    continue;
+                }
+                state => {
+                    self.runnable(task, state, start, end);
+                    continue;
+                }
+            };
+            self.add(task, None, (start, end), parts);
         }
     }
 
@@ -176,42 +298,58 @@ impl Path<'_> {
         for (start, end, state) in timelines.states(task, from, to) {
             match state {
                 // The waker has not woken the task yet.
-                TaskState::Blocked(..) | TaskState::New => self.sums.parts.kernel_ns += (end - start).0,
-                state => self.runnable(state, start, end),
+                TaskState::Blocked(..) | TaskState::New => {
+                    let parts = ResponseParts { kernel_ns: (end - start).0, ..ResponseParts::default() };
+                    self.add(task, None, (start, end), parts);
+                }
+                state => self.runnable(task, state, start, end),
             }
         }
     }
 
-    fn runnable(&mut self, state: TaskState, start: Nanos, end: Nanos) {
-        let time = (end - start).0;
-        match state {
+    fn runnable(&mut self, task: usize, state: TaskState, start: Nanos, end: Nanos) {
+        let ns = (end - start).0;
+        let none = ResponseParts::default();
+        let (cpu, parts) = match state {
             TaskState::Running(cpu) => {
                 let running = self.timelines.running(cpu, start, end);
-                let parts = &mut self.sums.parts;
-                parts.running_ns += running.at_full_speed.0;
-                parts.slow_ns += (running.own - running.at_full_speed).0;
-                parts.kernel_ns += running.kernel.0;
-                parts.interrupt_ns += running.lost.0;
+                let parts = ResponseParts {
+                    running_ns: running.at_full_speed.0,
+                    slow_ns: (running.own - running.at_full_speed).0,
+                    kernel_ns: running.kernel.0,
+                    interrupt_ns: running.lost.0,
+                    ..none
+                };
+                (Some(cpu), parts)
             }
-            TaskState::Waiting(cpu) => self.delay(cpu, start, end),
-            TaskState::Throttled(_) => self.sums.parts.quota_ns += time,
-            TaskState::New | TaskState::Blocked(..) | TaskState::Ended => self.sums.parts.other_ns += time,
-        }
+            TaskState::Waiting(cpu) => return self.delay(task, cpu, start, end),
+            TaskState::Throttled(cpu) => (Some(cpu), ResponseParts { quota_ns: ns, ..none }),
+            TaskState::New | TaskState::Blocked(..) | TaskState::Ended => {
+                (None, ResponseParts { other_ns: ns, ..none })
+            }
+        };
+        self.add(task, cpu, (start, end), parts);
     }
 
     /// Adds a wait for a CPU, by its user.
-    fn delay(&mut self, cpu: CpuId, from: Nanos, to: Nanos) {
-        for (start, end, cpu_use) in self.timelines.uses(cpu, from, to) {
+    fn delay(&mut self, task: usize, cpu: CpuId, from: Nanos, to: Nanos) {
+        let timelines = self.timelines;
+        for (start, end, cpu_use) in timelines.uses(cpu, from, to) {
             let time = end - start;
             let user = match cpu_use {
                 CpuUse::Idle => {
-                    self.sums.parts.idle_exit_ns += time.0;
+                    let parts = ResponseParts { idle_exit_ns: time.0, ..ResponseParts::default() };
+                    self.add(task, Some(cpu), (start, end), parts);
                     continue;
                 }
-                CpuUse::Task(task) => Some(task),
+                CpuUse::Task(user) => Some(user),
                 CpuUse::Other => None,
             };
-            self.sums.parts.cpu_ns += time.0;
+            let parts = ResponseParts { cpu_ns: time.0, ..ResponseParts::default() };
+            self.add(task, Some(cpu), (start, end), parts);
+            if let Some(segment) = self.segments.as_mut().and_then(|segments| segments.last_mut()) {
+                segment.behind = Some(user);
+            }
             *self.sums.behind.entry((user, cpu)).or_default() += time;
         }
     }

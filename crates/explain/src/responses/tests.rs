@@ -108,3 +108,28 @@ fn without_definitions_there_is_no_observer() {
     let machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
     assert!(ResponsePaths::new(&machine).is_none() && ResponseStats::new(&machine).is_none());
 }
+
+#[test]
+fn one_response_is_followed_from_its_start_to_its_end() {
+    let text = "cpus 4\nend 200ms\nresponse frame from=ui.every deadline=5ms\n\
+         task ui mask=0-0 cpu=0 loop run 1ms post q every 20ms\ntask gpu mask=1-1 cpu=1 loop take q sleep 1ms run 3ms\n\
+         task first fifo=9 mask=1-1 cpu=1 start=1500us loop run 1500us every 20ms";
+    let scenario = scenario::parse("test.scn", text, KernelSeries::V6_12).unwrap_or_else(|error| panic!("{error}"));
+    let mut machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
+    let mut paths = ResponsePaths::new(&machine).expect("there are responses");
+    assert!(paths.trace("frmae", 1).expect_err("no such name").to_string().contains("did you mean `frame`?"));
+    paths.trace("frame", 3).expect("it exists");
+    machine.run(paths.as_mut()).expect("tasks make progress");
+    let explanation = paths.explanation(&machine).expect("there are ten");
+    let expected = [
+        "frame 3 began at 40ms and took 6ms, 1ms later than its deadline of 5ms:",
+        "+0ns: ui ran for 1ms on CPU 0.",
+        "+1ms: gpu slept for 1ms.",
+        "+2ms: gpu waited for 1ms behind first on CPU 1.",
+        "+3ms: gpu ran for 3ms on CPU 1.",
+    ];
+    assert_eq!(explanation.sentences().collect::<Vec<_>>(), expected);
+    paths.trace("frame", 99).expect("it exists");
+    let error = paths.explanation(&machine).expect_err("there are ten").to_string();
+    assert!(error.contains("no number 99") && error.contains("1 to 11"), "{error}");
+}

@@ -115,6 +115,7 @@ metrics! {
         "responses[].late_parts.idle_exit_ns" "responses[].late_parts.quota_ns" "responses[].late_parts.mutex_ns"
         "responses[].late_parts.object_ns" "responses[].late_parts.queue_ns" "responses[].late_parts.sleep_ns"
         "responses[].late_parts.interrupt_ns" "responses[].late_parts.kernel_ns" "responses[].late_parts.other_ns";
+    max("ns", Less, RESPONSE_PATHS).null(NO_ENDED_RESPONSE) => "responses[].longest.ns";
     sum("ns", Less, RESPONSE_PATHS).null("absent if no response waited for a CPU") => "responses[].behind[].ns";
     level("ns", Less, RESPONSES).null(NO_RESPONSE_OF_RANK) =>
         "responses[].time.min_ns" "responses[].time.p50_ns" "responses[].time.p90_ns" "responses[].time.p99_ns";
@@ -290,11 +291,12 @@ pub const NO_METRICS: &[(&str, &[&str])] = &[
     ),
     (
         "time of the worst or the last occurrence",
-        &["findings[].at_ns", "findings[].last_ns", "findings[].only_in_first_ns"],
+        &["findings[].at_ns", "responses[].longest.start_ns", "findings[].last_ns", "findings[].only_in_first_ns"],
     ),
     ("value in the sentence of a finding", &["findings[].evidence{}"]),
     ("CPU of the question about a finding", &["findings[].question.balance", "findings[].question.cpu"]),
     ("number of a domain level", &["measure.passes[].level"]),
+    ("number of a response", &["responses[].longest.number"]),
     ("time since which a task is stuck", &["standstill.stuck[].since_ns"]),
     ("time of a lost wake-up", &["standstill.lost_wakeups[].at_ns"]),
     ("speed of the simulation", &["speed.wall_s", "speed.events_per_s", "speed.simulated_per_s"]),

@@ -22,7 +22,9 @@ mod summary;
 
 pub mod tracker;
 
-pub use summary::{DroppedAt, ResponseParts, ResponseQuantiles, ResponseSummary, ResponseTimes, WaitedBehindFamily};
+pub use summary::{
+    DroppedAt, LongestResponse, ResponseParts, ResponseQuantiles, ResponseSummary, ResponseTimes, WaitedBehindFamily,
+};
 
 use self::tracker::{DropPlace, Tracker};
 use crate::slot_mut;

@@ -73,6 +73,20 @@ pub struct ResponseSummary {
     /// responses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub behind: Vec<WaitedBehindFamily>,
+    /// Response that took longest, of those that have ended; `fairlab explain --response` has its path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest: Option<LongestResponse>,
+}
+
+/// Response that took longest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct LongestResponse {
+    /// Number of its activation, from 1; activations for which nothing was done and those of a warm-up have numbers too.
+    pub number: u64,
+    /// Start in nanoseconds, from the start of the run.
+    pub start_ns: u64,
+    /// Response time in nanoseconds.
+    pub ns: u64,
 }
 
 /// Waits of responses for a CPU that tasks of a family had.
@@ -242,6 +256,7 @@ impl ResponseTimes {
             parts: None,
             late_parts: None,
             behind: Vec::new(),
+            longest: None,
         }
     }
 }
