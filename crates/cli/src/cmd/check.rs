@@ -54,6 +54,8 @@ pub(crate) struct CheckOutput<'a> {
     standstill: Stall,
     /// Sentences about what differs between the repetitions of a comparison.
     seed_draws: Vec<String>,
+    /// Assumptions about facts that the file leaves open.
+    assumptions: Vec<String>,
     /// Parts of the workload that the simulation could not honour.
     warnings: Vec<String>,
 }
@@ -91,6 +93,7 @@ fn print_result(output: &mut Output, name: &str, checked: CheckedRun) -> Result<
         is_cut: simulated_ns < whole_ns,
         standstill: checked.standstill,
         seed_draws: checked.seed_draws,
+        assumptions: checked.assumptions,
         warnings: checked.warnings,
     };
     output.warn_all(&verdict.warnings)?;
@@ -129,7 +132,8 @@ fn print_result(output: &mut Output, name: &str, checked: CheckedRun) -> Result<
         counted(verdict.events, "event"),
         verdict.digest
     ))?;
-    verdict.seed_draws.iter().try_for_each(|sentence| output.text(&wrap(sentence, 2)))
+    let sentences = verdict.assumptions.iter().chain(&verdict.seed_draws);
+    sentences.into_iter().try_for_each(|sentence| output.text(&wrap(sentence, 2)))
 }
 
 /// Reports tasks that can never run again as a failed run.

@@ -41,6 +41,7 @@ pub(crate) struct CheckedRun {
     pub(crate) invariants_checked: bool,
     pub(crate) standstill: Stall,
     pub(crate) seed_draws: Vec<String>,
+    pub(crate) assumptions: Vec<String>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -90,6 +91,7 @@ pub(crate) fn check_run<E: Engine>(
         invariants_checked: machine.as_built_in().is_some(),
         standstill,
         seed_draws: seed_draws(machine.workload()),
+        assumptions: machine.workload().assumptions.clone(),
         warnings: refused.into_iter().chain(machine.workload().warnings.iter().cloned()).collect(),
     })
 }
