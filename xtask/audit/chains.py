@@ -197,6 +197,9 @@ class Chain:
                     parts.append(hand(stage + 1))
                 start = f"start={self.work()}us " if self.maybe(0.2) else ""
                 lines.append(f"task {kind}{stage} cpu={self.random.randrange(nr_cpus)} {start}{self.group()}{program(parts)}")
+        if self.maybe(0.2):
+            # Wakes a client before its timer expires.
+            lines.append(f"task early cpu=0 sleep {self.work()}us run 10us wake c0")
         if self.maybe(0.3):
             lines.append(f"packets 0-{nr_cpus - 1} {self.pick(3, 7)}ms 1 w0")
         for number in range(self.pick(1, 2)):

@@ -346,6 +346,7 @@ class States:
     def path(self, context):
         """Returns the parts of a context's path."""
         parts = Counter()
+        self.start = context.start
         (t, task), place = context.end, len(context.taken)
         while place > 0:
             place -= 1
@@ -357,11 +358,11 @@ class States:
             if awaited:
                 self.came(parts, task, release[1], at)
             elif before and before[-1] > release[1]:
-                parts["queue"] += at - before[-1]
+                parts["queue"] += max(at, self.start) - max(before[-1], self.start)
                 t = before[-1]
                 continue
             else:
-                parts["queue"] += at - release[1]
+                parts["queue"] += max(at, self.start) - max(release[1], self.start)
             task, t = release
         begun = min(max(context.begun[0], context.start), t)
         self.held(parts, task, begun, t)
@@ -369,7 +370,7 @@ class States:
         return parts
 
     def held(self, parts, index, start, end):
-        for low, high, state, cpu, begin in self.intervals(index, start, end):
+        for low, high, state, cpu, begin in self.intervals(index, max(start, self.start), end):
             if state != "blocked":
                 self.runnable(parts, state, index, low, high)
                 continue
@@ -380,7 +381,7 @@ class States:
                 parts[reason] += high - low
 
     def came(self, parts, index, start, end):
-        for low, high, state, _, _ in self.intervals(index, start, end):
+        for low, high, state, _, _ in self.intervals(index, max(start, self.start), end):
             if state in ("blocked", "new"):
                 parts["kernel"] += high - low
             else:

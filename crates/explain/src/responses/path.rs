@@ -162,7 +162,7 @@ impl ContextSink for PathSink<'_> {
         let sums = PathSums { count: 1, ..PathSums::default() };
         let traced = self.recorder.traced.as_mut().filter(|traced| traced.context == Some(context));
         let segments = traced.is_some().then(Vec::new);
-        let mut path = Path { timelines: self.timelines, sums, segments };
+        let mut path = Path { timelines: self.timelines, start: live.start, sums, segments };
         path.walk(live, task, at);
         let length = at.saturating_since(live.start);
         debug_assert_eq!(path.sums.parts.total(), length.0, "the parts of a path are the response: {live:?}");
@@ -199,6 +199,8 @@ impl PathSums {
 /// Path of one response, as far as it is known.
 struct Path<'p> {
     timelines: &'p Timelines,
+    /// Start of the response. A task that was woken before its timer expired can act earlier.
+    start: Nanos,
     sums: PathSums,
     /// Segments, in the order in which they were found; `None` if they are not wanted.
     segments: Option<Vec<PathSegment>>,
@@ -237,6 +239,11 @@ impl Path<'_> {
         }
     }
 
+    /// Returns the part of an interval since the start of the response.
+    fn since_start(&self, from: Nanos, to: Nanos) -> (Nanos, Nanos) {
+        (from.max(self.start), to.max(self.start))
+    }
+
     /// Follows a response backwards from its end.
     fn walk(&mut self, context: &LiveContext, mut task: usize, mut until: Nanos) {
         for copy in context.copies.iter().rev() {
@@ -264,6 +271,7 @@ impl Path<'_> {
 
     /// Adds the time in which work waited because a task was busy with other work.
     fn queue(&mut self, task: usize, from: Nanos, to: Nanos) {
+        let (from, to) = self.since_start(from, to);
         let parts = ResponseParts { queue_ns: (to - from).0, ..ResponseParts::default() };
         self.add(task, None, (from, to), parts);
     }
@@ -271,6 +279,7 @@ impl Path<'_> {
     /// Adds the time in which a task holds the context.
     fn hold(&mut self, task: usize, from: Nanos, to: Nanos) {
         let timelines = self.timelines;
+        let (from, to) = self.since_start(from, to);
         for (start, end, state) in timelines.states(task, from, to) {
             let ns = (end - start).0;
             let none = ResponseParts::default();
@@ -295,6 +304,7 @@ impl Path<'_> {
     /// Adds the time from a release until the task that waited for it has it.
     fn hand_over(&mut self, task: usize, from: Nanos, to: Nanos) {
         let timelines = self.timelines;
+        let (from, to) = self.since_start(from, to);
         for (start, end, state) in timelines.states(task, from, to) {
             match state {
                 // The waker has not woken the task yet.

@@ -103,6 +103,17 @@ fn a_late_timer_waits_for_its_task() {
 }
 
 #[test]
+fn a_task_that_is_woken_before_its_timer_expires_acts_before_the_start() {
+    // `early` wakes `ui` at 3 ms, which then works from 3 to 4 ms for the response of 10 ms, and its worker until 12 ms.
+    let found = &responses(
+        "response frame from=ui.every\ntask ui mask=0-0 cpu=0 every 10ms run 1ms post q exit\n\
+         task early mask=1-1 cpu=1 sleep 3ms wake ui exit\ntask worker mask=2-2 cpu=2 take q run 8ms exit",
+    )[0];
+    let expected = ResponseParts { running_ns: 2 * MS, ..ResponseParts::default() };
+    assert_eq!((found.count, found.parts), (1, Some(expected)), "{found:?}");
+}
+
+#[test]
 fn without_definitions_there_is_no_observer() {
     let scenario = scenario::parse("test.scn", "cpus 1\ntask t run 1ms", KernelSeries::V6_1).expect("a scenario");
     let machine = Machine::new(Setup::from_scenario(scenario)).expect("a possible machine");
