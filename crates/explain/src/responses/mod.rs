@@ -151,12 +151,11 @@ impl ResponsePaths {
         Ok(Explanation { at_ns: moment(traced.end.unwrap_or(start)), claims: vec![claim.into()] })
     }
 
-    fn forget(&mut self) {
+    /// Removes states that no context needs: all up to now if there is none.
+    fn forget(&mut self, now: Nanos) {
         self.nr_switches = 0;
         let oldest = self.definitions.iter().filter_map(|definition| definition.recorder.oldest()).min();
-        if let Some(oldest) = oldest {
-            self.timelines.forget_before(oldest);
-        }
+        self.timelines.forget_before(oldest.unwrap_or(now));
     }
 }
 
@@ -195,7 +194,7 @@ impl SchedObserver for ResponsePaths {
         }
         self.nr_switches += 1;
         if self.nr_switches >= FORGET_EVERY {
-            self.forget();
+            self.forget(now);
         }
     }
 }
